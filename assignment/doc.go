@@ -1,0 +1,2 @@
+// Package assignment holds the assignors of shared groups as pure functions.
+package assignment
