@@ -1,2 +1,0 @@
-// Package assignment holds the assignors of shared groups as pure functions.
-package assignment

@@ -1,2 +1,0 @@
-// Package keyrange holds the arithmetic of hashed keys: slots, key ranges, ownership and frontier as step functions.
-package keyrange
