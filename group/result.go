@@ -124,8 +124,11 @@ type ListedGroup struct {
 	Type         string
 }
 
-// ListResult answers [List], sorted by name.
-type ListResult struct{ Groups []ListedGroup }
+// ListResult answers [List], sorted by name. On an error Groups is empty.
+type ListResult struct {
+	Code   Code
+	Groups []ListedGroup
+}
 
 // DeletedGroup is the answer for one group of [DeleteGroups].
 type DeletedGroup struct {
