@@ -8,15 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/coordinatord/coordinatord/internal/realkafka"
 )
 
 // readyTimeout bounds how long a daemon may take to print its BOOTSTRAP line.
@@ -32,99 +32,68 @@ func Build(ctx context.Context, dir string, tags ...string) (string, error) {
 	return bin, nil
 }
 
-// Daemon is a running daemon.
+// Daemon is a running daemon; it does not outlive the calling process.
 type Daemon struct {
-	Bootstrap string // what it printed
-	Took      time.Duration
-	cmd       *exec.Cmd
-	done      chan error
+	*realkafka.Process
+	Bootstrap string        // what it printed
+	Took      time.Duration // from the start of the process to the BOOTSTRAP line
 }
 
-// Start starts the binary with args and waits for its BOOTSTRAP line. Its log goes to log. The process dies with the
-// calling one.
+// Start starts the binary with args and waits for its BOOTSTRAP line. Its log goes to log.
 func Start(ctx context.Context, bin string, log io.Writer, args ...string) (*Daemon, error) {
-	cmd := exec.Command(bin, args...)
-	cmd.Stderr = log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
-	out, err := cmd.StdoutPipe()
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	out, in, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	d := &Daemon{cmd: cmd, done: make(chan error, 1)}
+	cmd := exec.Command(bin, args...)
+	cmd.Stderr, cmd.Stdout = log, in
 	begin := time.Now()
+	p, err := realkafka.StartProcess(cmd)
+	_ = in.Close()
+	if err != nil {
+		_ = out.Close()
+		return nil, err
+	}
 	lines := make(chan string, 1)
-	started := make(chan error, 1)
 	go func() {
-		// The kernel sends Pdeathsig when the *thread* that started the process ends: this one stays until the process has ended.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		if err := cmd.Start(); err != nil {
-			started <- err
-			return
-		}
-		started <- nil
+		defer out.Close()
 		r := bufio.NewReader(out)
 		line, _ := r.ReadString('\n')
 		lines <- strings.TrimSpace(line)
 		_, _ = io.Copy(io.Discard, r)
-		d.done <- cmd.Wait()
 	}()
-	if err := <-started; err != nil {
-		return nil, err
-	}
-	timeout := time.NewTimer(readyTimeout)
-	defer timeout.Stop()
 	select {
 	case line := <-lines:
-		d.Took = time.Since(begin)
 		addr, ok := strings.CutPrefix(line, "BOOTSTRAP=")
 		if !ok {
-			d.Kill()
-			return nil, fmt.Errorf("the daemon printed %q instead of its BOOTSTRAP line", line)
+			p.Kill()
+			return nil, fmt.Errorf("the daemon printed %q instead of its BOOTSTRAP line (%v)", line, p.Err())
 		}
-		d.Bootstrap = addr
-		return d, nil
-	case <-timeout.C:
-		d.Kill()
-		return nil, fmt.Errorf("the daemon was not ready after %v", readyTimeout)
+		return &Daemon{Process: p, Bootstrap: addr, Took: time.Since(begin)}, nil
 	case <-ctx.Done():
-		d.Kill()
-		return nil, ctx.Err()
+		p.Kill()
+		return nil, fmt.Errorf("the daemon was not ready: %w", ctx.Err())
 	}
 }
 
-// Kill ends the daemon with SIGKILL and waits for its end.
-func (d *Daemon) Kill() {
-	_ = d.cmd.Process.Kill()
-	d.done <- <-d.done
-}
-
-// Stop ends the daemon with SIGTERM and waits; the error is that of an exit status other than 0.
+// Stop ends the daemon with SIGTERM; the error is that of an exit status other than 0, or that it took too long.
 func (d *Daemon) Stop(timeout time.Duration) error {
-	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return err
-	}
-	t := time.NewTimer(timeout)
-	defer t.Stop()
-	select {
-	case err := <-d.done:
-		d.done <- err
-		return err
-	case <-t.C:
-		d.Kill()
-		return fmt.Errorf("the daemon did not end within %v of SIGTERM", timeout)
-	}
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	return errors.Join(d.Process.Stop(ctx), d.Err())
 }
 
-// Signal sends a signal.
-func (d *Daemon) Signal(s os.Signal) error { return d.cmd.Process.Signal(s) }
+// Hang stops the process as SIGSTOP does; Wake lets it go on.
+func (d *Daemon) Hang() error { return d.Signal(syscall.SIGSTOP) }
 
-// PID returns the process id.
-func (d *Daemon) PID() int { return d.cmd.Process.Pid }
+// Wake ends what Hang began.
+func (d *Daemon) Wake() error { return d.Signal(syscall.SIGCONT) }
 
 // CPU returns the processor time used so far, in user and system mode together.
 func (d *Daemon) CPU() (time.Duration, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", d.PID()))
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", d.Pid()))
 	if err != nil {
 		return 0, err
 	}
@@ -138,7 +107,7 @@ func (d *Daemon) CPU() (time.Duration, error) {
 
 // Resident returns the resident memory in bytes.
 func (d *Daemon) Resident() (int64, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.PID()))
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.Pid()))
 	if err != nil {
 		return 0, err
 	}
@@ -149,32 +118,4 @@ func (d *Daemon) Resident() (int64, error) {
 		}
 	}
 	return 0, errors.New("no VmRSS in the process status")
-}
-
-// FreePorts returns n consecutive free TCP ports on the loopback interface.
-func FreePorts(n int) (int, error) {
-	for range 100 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return 0, err
-		}
-		first := l.Addr().(*net.TCPAddr).Port
-		free := first+n < 65536
-		held := []net.Listener{l}
-		for p := first + 1; free && p < first+n; p++ {
-			next, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(p)))
-			if err != nil {
-				free = false
-				break
-			}
-			held = append(held, next)
-		}
-		for _, h := range held {
-			_ = h.Close()
-		}
-		if free {
-			return first, nil
-		}
-	}
-	return 0, fmt.Errorf("no %d consecutive free ports", n)
 }
