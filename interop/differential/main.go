@@ -1,0 +1,145 @@
+package differential
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Options are those of the command.
+type Options struct {
+	Target    string // "daemon" or "self"
+	Match     *regexp.Regexp
+	Parallel  int
+	Tags      string
+	Verbose   bool
+	Table     bool
+	DaemonLog string
+	Timeout   time.Duration
+	Out       io.Writer
+}
+
+// ErrDifferent is what Main returns when a difference is not explained.
+var ErrDifferent = errors.New("unexplained differences")
+
+// Main starts the targets, plays the suite, prints the table and the differences.
+func Main(ctx context.Context, o Options) (err error) {
+	if o.Target != "daemon" && o.Target != "self" {
+		return fmt.Errorf("--target %q: it is daemon or self", o.Target)
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	start := time.Now()
+	known, err := readDivergences()
+	if err != nil {
+		return err
+	}
+	var seqs []Sequence
+	profiles := map[Profile]bool{}
+	for _, s := range Suite() {
+		if o.Match == nil || o.Match.MatchString(s.Name) {
+			seqs = append(seqs, s)
+			profiles[s.Profile] = true
+		}
+	}
+	if len(seqs) == 0 {
+		return errors.New("no sequence matches --run")
+	}
+	// The long ones first, so that they do not stand alone at the end.
+	slices.SortStableFunc(seqs, func(a, b Sequence) int { return strings.Compare(string(b.Profile), string(a.Profile)) })
+	env, err := startEnvironment(ctx, o, profiles)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, env.Close()) }()
+	fmt.Fprintf(o.Out, "targets ready after %v\n", time.Since(start).Round(time.Second))
+	rep := &report{out: o.Out, verbose: o.Verbose}
+	Run(ctx, seqs, env.pairs, o.Parallel, known, rep.add)
+	if o.Table && (o.Match == nil || o.Match.String() == "") {
+		rep.table()
+	}
+	rep.summary(time.Since(start))
+	if ctx.Err() != nil {
+		return fmt.Errorf("stopped: %w", context.Cause(ctx))
+	}
+	if rep.differences > 0 || rep.mismatches > 0 {
+		return ErrDifferent
+	}
+	return nil
+}
+
+// An environment is the processes of a run.
+type environment struct {
+	pairs   map[Profile]Pair
+	mu      sync.Mutex
+	closers []func() error
+}
+
+func (e *environment) onClose(f func() error) {
+	e.mu.Lock()
+	e.closers = append(e.closers, f)
+	e.mu.Unlock()
+}
+
+// Close ends the processes, the last started first.
+func (e *environment) Close() error {
+	var errs []error
+	for _, f := range slices.Backward(e.closers) {
+		errs = append(errs, f())
+	}
+	return errors.Join(errs...)
+}
+
+func startEnvironment(ctx context.Context, o Options, profiles map[Profile]bool) (*environment, error) {
+	e := &environment{pairs: map[Profile]Pair{}}
+	var binary string
+	if o.Target == "daemon" {
+		var err error
+		var remove func() error
+		if binary, remove, err = buildDaemon(ctx, o.Tags); err != nil {
+			return nil, err
+		}
+		e.onClose(remove)
+	}
+	var wg sync.WaitGroup
+	var errs []error
+	for p := range profiles {
+		wg.Go(func() {
+			pair, err := e.start(ctx, o, p, binary)
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			errs = append(errs, err)
+			e.pairs[p] = pair
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
+}
+
+func (e *environment) start(ctx context.Context, o Options, p Profile, binary string) (Pair, error) {
+	cluster, kafka, err := startKafka(ctx, p)
+	if err != nil {
+		return Pair{}, err
+	}
+	e.onClose(cluster.Close)
+	other := *kafka
+	if o.Target == "daemon" {
+		d, err := startDaemon(ctx, binary, p, kafka, o.DaemonLog)
+		if err != nil {
+			return Pair{}, err
+		}
+		e.onClose(d.Close)
+		other = *d.target
+	}
+	kafka.Side, other.Side = "a", "b"
+	return Pair{A: kafka, B: &other}, nil
+}

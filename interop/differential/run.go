@@ -1,0 +1,109 @@
+package differential
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Sequence is one script and what it is for.
+type Sequence struct {
+	Name    string
+	Profile Profile
+	Lines   []string // numbered lines of the behaviour reference
+	Focus   []int16  // the APIs of which the lines speak
+	// Exclusive names something that two plays on one broker may not share, e.g. the group with the empty name.
+	Exclusive string
+	Run       func(*Script)
+}
+
+// A Pair is the two targets of one profile.
+type Pair struct{ A, B *Target }
+
+// A Result is one sequence played against both targets.
+type Result struct {
+	Sequence    Sequence
+	A, B        []Step
+	Cells       [][2]int16 // API and version of the focus that were sent
+	Differences []Difference
+	Mismatches  []string // where target A (Kafka) is not what the reference says
+	Explained   map[string]int
+	Took        time.Duration
+}
+
+// A Difference is one step at which the targets differ and no divergence explains it.
+type Difference struct {
+	Step    string
+	Request []Field
+	A, B    string
+	Why     string
+}
+
+// Run plays sequences, at most parallel at a time (each against both targets), and hands every result to done.
+func Run(ctx context.Context, seqs []Sequence, pairs map[Profile]Pair, parallel int, known map[string]bool, done func(Result)) {
+	var (
+		wg    sync.WaitGroup
+		mu    sync.Mutex
+		slots = make(chan struct{}, parallel)
+		locks sync.Map
+	)
+	for _, seq := range seqs {
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			wg.Wait()
+			return
+		}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			r := playBoth(seq, pairs[seq.Profile], &locks, known)
+			mu.Lock()
+			defer mu.Unlock()
+			done(r)
+		})
+	}
+	wg.Wait()
+}
+
+func playBoth(seq Sequence, pair Pair, locks *sync.Map, known map[string]bool) Result {
+	start := time.Now()
+	var wg sync.WaitGroup
+	var a, b *Script
+	one := func(t *Target, into **Script) {
+		// Both prefixes have the same length, so that both sides send the same number of bytes.
+		h := fnv.New32a()
+		_, _ = h.Write([]byte(seq.Name))
+		s := newScript(t, fmt.Sprintf("%s-%s-%08x", t.Side, strings.ReplaceAll(seq.Name, "/", "."), h.Sum32()))
+		*into = s
+		if seq.Exclusive != "" {
+			l, _ := locks.LoadOrStore(t.Broker+" "+seq.Exclusive+fmt.Sprint(t.Daemon), &sync.Mutex{})
+			l.(*sync.Mutex).Lock()
+			defer l.(*sync.Mutex).Unlock()
+		}
+		s.play(seq.Run)
+	}
+	wg.Go(func() { one(pair.A, &a) })
+	wg.Go(func() { one(pair.B, &b) })
+	wg.Wait()
+	r := Result{Sequence: seq, A: a.steps, B: b.steps, Took: time.Since(start), Explained: map[string]int{}}
+	for cell := range a.cells {
+		for _, k := range seq.Focus {
+			if cell[0] == k {
+				r.Cells = append(r.Cells, cell)
+			}
+		}
+	}
+	for _, st := range a.steps {
+		if st.Mismatch != "" {
+			r.Mismatches = append(r.Mismatches, st.Label+": "+st.Mismatch)
+		}
+		if strings.HasPrefix(st.Kind, "stopped") {
+			r.Mismatches = append(r.Mismatches, st.Kind)
+		}
+	}
+	compare(&r, known)
+	return r
+}

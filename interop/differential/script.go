@@ -1,0 +1,342 @@
+package differential
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+const (
+	// patience is how long an answer may take before the step is recorded as having none.
+	patience = 20 * time.Second
+	// lull is how long a request must stay without an answer to be called parked.
+	lull = 150 * time.Millisecond
+	// slack is what a loaded machine may add to a timer's end.
+	slack = 4 * time.Second
+)
+
+// errStop ends a sequence whose next steps make no sense; the recorded steps say why.
+var errStop = errors.New("stopped")
+
+// A Step is one recorded observation of a target.
+type Step struct {
+	Label   string  // connection, number of the request on it, API and version
+	Request []Field // as sent, normalised
+	Kind    string  // "answer", "closed", "no answer", or what went wrong
+	Fields  []Field // of the answer
+	// Mismatch is not empty when the answer is not what the reference says; on Kafka it means that the sequence does
+	// not exercise its line or that the reference is wrong.
+	Mismatch string
+	// Divergence names an entry of docs/divergences.md; Want is what that entry says for this kind of target.
+	Divergence, Want string
+}
+
+// A Script plays one sequence against one target and records what it sees.
+type Script struct {
+	target *Target
+	prefix string
+	norm   *normaliser
+	steps  []Step
+	conns  []*Conn
+	admin  *Conn
+
+	mu    sync.Mutex
+	cells map[[2]int16]bool
+}
+
+func newScript(t *Target, prefix string) *Script {
+	return &Script{target: t, prefix: prefix, norm: newNormaliser(prefix, t), cells: map[[2]int16]bool{}}
+}
+
+// play runs a sequence to its end and closes its connections.
+func (s *Script) play(run func(*Script)) (steps []Step) {
+	defer func() {
+		for _, c := range s.conns {
+			c.Close()
+		}
+		if r := recover(); r != nil {
+			err, ok := r.(error)
+			if !ok || !errors.Is(err, errStop) {
+				panic(r)
+			}
+		}
+		steps = s.steps
+	}()
+	run(s)
+	return s.steps
+}
+
+func (s *Script) stop(format string, args ...any) {
+	s.steps = append(s.steps, Step{Label: "the sequence", Kind: "stopped: " + fmt.Sprintf(format, args...)})
+	panic(errStop)
+}
+
+func (s *Script) sent(key, version int16) {
+	s.mu.Lock()
+	s.cells[[2]int16{key, version}] = true
+	s.mu.Unlock()
+}
+
+// Conn opens a connection to the group's coordinator with a client id of that name.
+func (s *Script) Conn(name string) *Conn {
+	id := name
+	return s.dial(s.target.Addr(), name, &id)
+}
+
+// AnonymousConn opens a connection whose requests carry a null client id.
+func (s *Script) AnonymousConn(name string) *Conn { return s.dial(s.target.Addr(), name, nil) }
+
+func (s *Script) dial(addr, name string, clientID *string) *Conn {
+	c, err := dial(s, addr, name, clientID)
+	if err != nil {
+		s.stop("%v", err)
+	}
+	s.conns = append(s.conns, c)
+	return c
+}
+
+// Group names a group of this sequence.
+func (s *Script) Group(name string, e era) *Group {
+	return &Group{s: s, ID: s.prefix + "." + name, era: e}
+}
+
+// Pause lets time go by where the absence of an event is what is tested.
+func (s *Script) Pause(d time.Duration) { time.Sleep(d) }
+
+// Answer waits for the answer and records it. Without one the sequence ends.
+func (c *Call) Answer() kmsg.Response { return c.settle("", "") }
+
+// Want is Answer, and says what the reference expects: the error codes in the order of the message. A single code
+// stands for all of them.
+func (c *Call) Want(want ...int16) kmsg.Response {
+	resp := c.settle("", "")
+	c.expect(resp, want)
+	return resp
+}
+
+func (c *Call) expect(resp kmsg.Response, want []int16) {
+	got := codes(resp)
+	ok := slices.Equal(got, want)
+	if len(want) == 1 && len(got) > 0 {
+		ok = true
+		for i, g := range got {
+			// With a top-level code and nested ones, a single wanted code may stand at either level.
+			if g != want[0] && (len(got) == 1 || i > 0 || g != 0) {
+				ok = false
+			}
+		}
+		if !slices.Contains(got, want[0]) {
+			ok = false
+		}
+	}
+	if !ok {
+		c.conn.script.last().Mismatch = fmt.Sprintf("error codes %v, the reference says %v", got, want)
+	}
+}
+
+// Check records a mismatch with the reference when ok is false.
+func (s *Script) Check(ok bool, format string, args ...any) {
+	if !ok && s.last().Mismatch == "" {
+		s.last().Mismatch = fmt.Sprintf(format, args...)
+	}
+}
+
+func (s *Script) last() *Step { return &s.steps[len(s.steps)-1] }
+
+// WantClosed records that the target closes the connection without an answer.
+func (c *Call) WantClosed() {
+	s := c.conn.script
+	step := c.step()
+	select {
+	case <-c.done:
+	case <-time.After(patience):
+	}
+	c.fill(&step)
+	if step.Kind != "closed" {
+		step.Mismatch = step.Kind + ", the reference says closed"
+	}
+	s.steps = append(s.steps, step)
+}
+
+// Silent records that no answer comes within d, and leaves the call open. An answer that does come is recorded.
+func (c *Call) Silent(d time.Duration) {
+	step := c.step()
+	select {
+	case <-c.done:
+		c.fill(&step)
+		step.Mismatch = "answered, the reference says parked"
+	case <-time.After(d):
+		step.Kind = "parked"
+	}
+	c.conn.script.steps = append(c.conn.script.steps, step)
+}
+
+// Settle records whatever has come within d: an answer, the end of the connection, or nothing.
+func (c *Call) Settle(d time.Duration) kmsg.Response {
+	step := c.step()
+	select {
+	case <-c.done:
+	case <-time.After(d):
+	}
+	resp := c.fill(&step)
+	c.conn.script.steps = append(c.conn.script.steps, step)
+	return resp
+}
+
+// Between is Answer for an answer that a timer gives: counted from start it must come no earlier than lo and not much
+// later than hi.
+func (c *Call) Between(start time.Time, lo, hi time.Duration) kmsg.Response {
+	resp := c.settle("", "")
+	took := c.at.Sub(start)
+	s := c.conn.script
+	switch {
+	case took < lo-lo/10:
+		s.last().Kind = "early answer"
+		s.last().Mismatch = fmt.Sprintf("answered after %v, the timer says %v", took.Round(time.Millisecond), lo)
+	case took > hi+slack:
+		s.last().Kind = "late answer"
+		s.last().Mismatch = fmt.Sprintf("answered after %v, the timer says %v", took.Round(time.Millisecond), hi)
+	}
+	return resp
+}
+
+// Diverges records a step at which the daemon differs on purpose. id is an entry of docs/divergences.md; kafka and
+// ours are what that entry says of each side: "none" (no answer within d), "closed" or the error code, e.g. "16".
+func (c *Call) Diverges(id, kafka, ours string, d time.Duration) kmsg.Response {
+	step := c.step()
+	select {
+	case <-c.done:
+	case <-time.After(d):
+	}
+	resp := c.fill(&step)
+	step.Divergence, step.Want = id, kafka
+	if c.conn.script.target.Daemon {
+		step.Want = ours
+	}
+	c.conn.script.steps = append(c.conn.script.steps, step)
+	return resp
+}
+
+func (c *Call) settle(id, want string) kmsg.Response {
+	s := c.conn.script
+	step := c.step()
+	step.Divergence, step.Want = id, want
+	select {
+	case <-c.done:
+	case <-time.After(patience):
+	}
+	resp := c.fill(&step)
+	s.steps = append(s.steps, step)
+	if resp == nil {
+		s.stop("%s: %s", c.label, step.Kind)
+	}
+	return resp
+}
+
+func (c *Call) step() Step {
+	st := Step{Label: c.label}
+	if c.request != nil {
+		st.Request = c.conn.script.norm.flatten(c.request)
+	}
+	return st
+}
+
+// fill puts the outcome as it stands into the step and returns the answer, or nil.
+func (c *Call) fill(step *Step) kmsg.Response {
+	select {
+	case <-c.done:
+	default:
+		step.Kind = "no answer"
+		return nil
+	}
+	if c.closed {
+		step.Kind = "closed"
+		return nil
+	}
+	if c.disorder != "" {
+		step.Kind = "out of order: " + c.disorder
+		return nil
+	}
+	resp, exact, err := c.response()
+	if err != nil {
+		step.Kind = fmt.Sprintf("bad answer: %v: % x", err, c.body[:min(len(c.body), 64)])
+		return nil
+	}
+	step.Kind = "answer"
+	n := c.conn.script.norm
+	n.canonical(c.request, resp)
+	step.Fields = n.flatten(resp)
+	if !exact {
+		step.Fields = append(step.Fields, Field{"(encoding)", "not what the message definition gives"})
+	}
+	return resp
+}
+
+// outcome is the short form of a step that divergences are written in.
+func (st *Step) outcome() string {
+	switch st.Kind {
+	case "no answer", "parked":
+		return "none"
+	case "answer":
+		var out []string
+		for _, f := range st.Fields {
+			if f.Path == "ErrorCode" || strings.HasSuffix(f.Path, ".ErrorCode") {
+				out = append(out, f.Value)
+			}
+		}
+		return strings.Join(out, ",")
+	}
+	return st.Kind
+}
+
+// control is an unrecorded connection for polling a group's state.
+func (s *Script) control() *Conn {
+	if s.admin == nil {
+		s.admin = s.Conn("control")
+	}
+	return s.admin
+}
+
+// describe asks for a group's state without recording it.
+func (g *Group) describe() kmsg.DescribeGroupsResponseGroup {
+	r := kmsg.NewPtrDescribeGroupsRequest()
+	r.Version = 5
+	r.Groups = []string{g.ID}
+	call := g.s.control().Send(r)
+	select {
+	case <-call.done:
+	case <-time.After(patience):
+	}
+	if call.closed || call.body == nil {
+		g.s.stop("describing %s for its state: no answer", g.s.norm.text(g.ID))
+	}
+	resp, _, err := call.response()
+	if err != nil {
+		g.s.stop("describing for the state: %v", err)
+	}
+	groups := resp.(*kmsg.DescribeGroupsResponse).Groups
+	if len(groups) != 1 {
+		g.s.stop("describing one group gave %d", len(groups))
+	}
+	return groups[0]
+}
+
+// Await polls, without recording, until the group is in the state and has so many members (any number if negative).
+func (g *Group) Await(state string, members int) {
+	deadline := time.Now().Add(patience)
+	for {
+		d := g.describe()
+		if d.State == state && (members < 0 || len(d.Members) == members) {
+			return
+		}
+		if time.Now().After(deadline) {
+			g.s.stop("the group is %s with %d members and did not become %s with %d", d.State, len(d.Members), state, members)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}

@@ -1,0 +1,18 @@
+package differential
+
+import "strings"
+
+// Suite lists all sequences.
+func Suite() []Sequence {
+	var out []Sequence
+	in := func(p Profile, exclusive string) adder {
+		return func(name, lines string, focus []int16, run func(*Script)) {
+			out = append(out, Sequence{
+				Name: name, Profile: p, Lines: strings.Fields(lines), Focus: focus, Exclusive: exclusive, Run: run,
+			})
+		}
+	}
+	plain := in(Plain, "")
+	joinSequences(plain)
+	return out
+}
