@@ -18,13 +18,13 @@ func main() {
 	out := flag.String("out", "", "also write the table to this file")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
 	held, err := run(ctx, *only, *quick, *out)
-	if err != nil {
+	stop()
+	switch {
+	case err != nil:
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
-	}
-	if !held {
+	case !held:
 		os.Exit(3)
 	}
 }

@@ -70,7 +70,7 @@ func beat(ctx context.Context, addr string, beats []kmsg.Request, interval time.
 	pace := rate.NewLimiter(rate.Every(interval/time.Duration(len(beats))), 1)
 	for i := 0; ; i++ {
 		if err := pace.Wait(ctx); err != nil {
-			return nil //nolint:nilerr // the run is over
+			return nil // the run is over
 		}
 		resp, err := c.Request(beats[i%len(beats)])
 		if err != nil {

@@ -37,6 +37,7 @@ type table struct {
 
 func (t *table) add(r row)                    { t.rows = append(t.rows, r) }
 func (t *table) note(format string, a ...any) { t.notes = append(t.notes, fmt.Sprintf(format, a...)) }
+
 func (t *table) held() bool {
 	return !slices.ContainsFunc(t.rows, func(r row) bool { return r.holds == fails })
 }

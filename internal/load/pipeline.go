@@ -145,10 +145,10 @@ func (l *loop) read() error {
 func (l *loop) fail(err error) error {
 	_ = l.conn.Close()
 	go func() {
-		for range l.window { //nolint:revive // frees the writer until it sees the closed connection
+		for range l.window {
 		}
 	}()
-	for range l.sent { //nolint:revive // likewise
+	for range l.sent {
 	}
 	return err
 }

@@ -69,7 +69,7 @@ func Start(ctx context.Context, bin string, log io.Writer, args ...string) (*Dae
 		addr, ok := strings.CutPrefix(line, "BOOTSTRAP=")
 		if !ok {
 			p.Kill()
-			return nil, fmt.Errorf("the daemon printed %q instead of its BOOTSTRAP line (%v)", line, p.Err())
+			return nil, fmt.Errorf("the daemon printed %q instead of its BOOTSTRAP line", line)
 		}
 		return &Daemon{Process: p, Bootstrap: addr, Took: time.Since(begin)}, nil
 	case <-ctx.Done():
