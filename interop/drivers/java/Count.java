@@ -1,0 +1,74 @@
+import java.time.Duration;
+import java.util.Properties;
+import java.util.concurrent.CountDownLatch;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
+import org.apache.kafka.common.serialization.Serdes;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.KafkaStreams;
+import org.apache.kafka.streams.StreamsBuilder;
+import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse;
+import org.apache.kafka.streams.kstream.Materialized;
+import org.apache.kafka.streams.kstream.Produced;
+import org.apache.kafka.streams.processor.api.ContextualFixedKeyProcessor;
+import org.apache.kafka.streams.processor.api.FixedKeyRecord;
+import org.apache.kafka.streams.state.KeyValueStore;
+
+/**
+ * Interop driver of Kafka Streams, at least once: counts the records of each key in a store and writes the counts to
+ * the topic {@code <topic>-counts}.
+ */
+public final class Count {
+  public static void main(String[] argv) throws Exception {
+    Lines.Args a = Lines.parse(argv);
+    Properties c = new Properties();
+    c.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, a.bootstrap);
+    c.put(StreamsConfig.APPLICATION_ID_CONFIG, a.group);
+    c.put(StreamsConfig.CLIENT_ID_CONFIG, a.member);
+    c.put(StreamsConfig.STATE_DIR_CONFIG, System.getenv().getOrDefault("INTEROP_STATE", "/tmp") + "/" + a.member);
+    c.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, StreamsConfig.AT_LEAST_ONCE);
+    c.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, 200);
+    c.put(StreamsConfig.NUM_STREAM_THREADS_CONFIG, 1);
+    c.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, 0);
+    c.put(StreamsConfig.consumerPrefix(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG), "earliest");
+    c.put(StreamsConfig.consumerPrefix(ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG), Lines.SESSION_MS);
+    c.put(StreamsConfig.consumerPrefix(ConsumerConfig.HEARTBEAT_INTERVAL_MS_CONFIG), Lines.HEARTBEAT_MS);
+    c.put(StreamsConfig.consumerPrefix(ConsumerConfig.MAX_POLL_RECORDS_CONFIG), Lines.MAX_POLL);
+    if (!a.instance.isEmpty()) {
+      c.put(StreamsConfig.consumerPrefix(ConsumerConfig.GROUP_INSTANCE_ID_CONFIG), a.instance);
+    }
+
+    StreamsBuilder builder = new StreamsBuilder();
+    builder.<String, String>stream(a.topic, org.apache.kafka.streams.kstream.Consumed.with(Serdes.String(), Serdes.String()))
+        .processValues(Print::new)
+        .groupByKey()
+        .count(Materialized.<String, Long, KeyValueStore<Bytes, byte[]>>as("counts")
+            .withKeySerde(Serdes.String()).withValueSerde(Serdes.Long()))
+        .toStream()
+        .to(a.topic + "-counts", Produced.with(Serdes.String(), Serdes.Long()));
+
+    KafkaStreams streams = new KafkaStreams(builder.build(), c);
+    CountDownLatch ended = new CountDownLatch(1);
+    streams.setUncaughtExceptionHandler(e -> {
+      System.err.println("thread: " + e);
+      return StreamThreadExceptionResponse.REPLACE_THREAD;
+    });
+    Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+      streams.close(Duration.ofSeconds(10));
+      ended.countDown();
+    }));
+    streams.start();
+    ended.await();
+  }
+
+  /** Prints the records that pass. */
+  private static final class Print extends ContextualFixedKeyProcessor<String, String, String> {
+    @Override
+    public void process(FixedKeyRecord<String, String> r) {
+      context().recordMetadata().ifPresent(m -> Lines.record(m.topic(), m.partition(), m.offset(), r.key()));
+      context().forward(r);
+    }
+  }
+
+  private Count() {}
+}
