@@ -28,6 +28,8 @@ var allowed = map[string][]string{
 	"internal/realkafka":           {},
 	"internal/realkafka/cmd/kafka": {"internal/realkafka"},
 	"internal/bench":               {"internal/realkafka"},
+	"internal/httpapi":             {},
+	"internal/daemon":              {"*"},
 	"cmd/coordinatord":             {"*"},
 }
 
