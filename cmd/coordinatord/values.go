@@ -156,6 +156,9 @@ func (v *topicsValue) Set(s string) error {
 		if !ok || name == "" {
 			return fmt.Errorf("%q is not name:partitions", part)
 		}
+		if !daemon.LegalTopic(name) {
+			return fmt.Errorf("%q is no name that Kafka takes: up to 249 letters, digits, dots, underscores and dashes", name)
+		}
 		n, err := strconv.ParseInt(count, 10, 32)
 		if err != nil || n < 1 || n > maxPartitions {
 			return fmt.Errorf("%q: partitions are a number from 1 to %d", part, maxPartitions)
