@@ -22,12 +22,12 @@ type Core struct {
 	leading bool
 	index   uint64 // of the last batch applied, or loaded
 
-	waiting  slab[*Request]  // requests that the machine has not answered
-	pending  slab[pending]   // proposals whose outcome is open
-	deadline deadlines       // of the proposals
-	held     []heldRead      // reads that no proof of leadership covers yet
-	proving  []heldRead      // reads that the proof under way covers
-	inProof  bool            // a proof is under way
+	waiting  slab[*Request]   // requests that the machine has not answered
+	pending  slab[pending]    // proposals whose outcome is open
+	deadline deadlines        // of the proposals
+	held     []heldRead       // reads that no proof of leadership covers yet
+	proving  []heldRead       // reads that the proof under way covers
+	inProof  bool             // a proof is under way
 	seen     map[string]Topic // topics told to the machine lately
 
 	out     Output

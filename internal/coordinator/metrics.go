@@ -81,6 +81,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 
 // answered counts a response. It is on the path of every commit: the counters are found without a map.
 func (m *Metrics) answered(key int16, code group.Code) {
+	if key == ownQuestion {
+		return
+	}
 	k, c := int(key), int(code)+codeBase
 	if k < 0 || k >= maxKey || c < 0 || c >= maxCode {
 		m.counter(key, code).Inc()
