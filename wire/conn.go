@@ -1,0 +1,458 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// Conn is the loop of one client connection: a goroutine that reads requests and hands each to the broker or to Local, and
+// one that writes the answers in request order.
+type Conn struct {
+	cfg    *Config
+	nc     net.Conn
+	up     Upstream
+	local  Local
+	broker int32
+	host   string
+	rd     *Reader
+	wr     *Writer
+	client string // the client id that the requests carry; kept so that equal ones need no allocation
+
+	mu        sync.Mutex
+	change    sync.Cond // for the reader: an entry has left, or closed
+	ready     sync.Cond // for the writer: the first entry can go, or closed
+	queue     fifo
+	own       int   // entries of Local in the queue
+	exclusive bool  // one of them lets no other own request pass until its answer has left
+	held      int64 // bytes of requests that the queue keeps in memory
+	ended     bool  // the reader has ended: the writer ends with the queue
+	closed    bool
+	cause     error // why it was closed
+
+	current entry     // the writer's: the one whose answer is being written
+	counted [2]uint64 // bytes in and out that the metrics know of
+}
+
+// errClosing says that the connection was closed while something waited for it; the cause is told elsewhere.
+var errClosing = errors.New("the connection is closed")
+
+// NewConn returns the loop of nc, which Run drives. broker is the id of the broker whose port nc came in on, -1 for the
+// bootstrap port. cfg has passed through [Config.Defaults].
+func NewConn(cfg *Config, nc net.Conn, broker int32, up Upstream, local Local) *Conn {
+	c := &Conn{cfg: cfg, nc: nc, up: up, local: local, broker: broker, host: hostOf(nc.RemoteAddr())}
+	c.change.L, c.ready.L = &c.mu, &c.mu
+	c.rd = NewReader(nc, c.beforeWait)
+	c.wr = NewWriter(nc, cfg.ProgressTimeout)
+	return c
+}
+
+// hostOf is Kafka's form of a client's address: InetAddress.toString of an address without a name.
+func hostOf(a net.Addr) string {
+	if t, ok := a.(*net.TCPAddr); ok {
+		return "/" + t.IP.String()
+	}
+	return "/" + a.String()
+}
+
+// Run serves the connection until it ends and closes it. It returns the reason, nil for a client that has closed it.
+func (c *Conn) Run() error {
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		c.close(c.writeAnswers())
+	}()
+	err := c.readRequests()
+	if errors.Is(err, io.EOF) || errors.Is(err, errInterrupted) {
+		err = nil
+	}
+	c.mu.Lock()
+	c.ended = true
+	if c.closed {
+		err = c.cause // what the reader met is only that
+	} else if c.queue.n > 0 {
+		t := time.AfterFunc(c.cfg.DrainTimeout, func() { c.close(errDrain) })
+		defer t.Stop()
+	}
+	c.ready.Signal()
+	c.mu.Unlock()
+	<-written
+	c.rd.Release()
+	c.wr.Release()
+	c.count()
+	if err == nil {
+		err = c.cause
+	}
+	if errors.Is(err, errClosing) {
+		err = nil
+	}
+	return err
+}
+
+var errDrain = errors.New("the last answers did not leave in time")
+
+// Drain stops reading; the connection ends when what was asked has been answered. It may be called from any goroutine.
+func (c *Conn) Drain() { c.rd.Interrupt() }
+
+// Close ends the connection at once. It may be called from any goroutine.
+func (c *Conn) Close() { c.close(errClosing) }
+
+func (c *Conn) close(cause error) {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return
+	}
+	c.closed, c.cause = true, cause
+	c.change.Broadcast()
+	c.ready.Broadcast()
+	c.mu.Unlock()
+	_ = c.nc.Close() // there is nobody to tell; the peer sees it
+	c.up.Close()
+}
+
+// beforeWait runs when the client has sent nothing more: what it sent goes to the broker now.
+func (c *Conn) beforeWait() error {
+	c.count()
+	return c.up.Flush()
+}
+
+// count hands the bytes since the last call to the metrics; it is called by the reader.
+func (c *Conn) count() {
+	in := c.rd.Total()
+	c.cfg.Metrics.Bytes(int(in-c.counted[0]), 0)
+	c.counted[0] = in
+}
+
+// readRequests takes requests until the client or an error ends them.
+func (c *Conn) readRequests() error {
+	for {
+		h, err := c.next()
+		if err != nil {
+			return err
+		}
+		c.cfg.Metrics.Request(h.Key, h.Version)
+		if err := c.take(h); err != nil {
+			return err
+		}
+	}
+}
+
+// next waits for a request and returns its fixed header, whose bytes are buffered but not consumed.
+func (c *Conn) next() (Header, error) {
+	for {
+		c.rd.SetTimeout(c.cfg.IdleTimeout)
+		_, err := c.rd.Peek(1)
+		if err == nil {
+			break
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			if c.waiting() {
+				continue // a join may be parked for longer than a connection may be idle
+			}
+			return Header{}, fmt.Errorf("nothing was heard for %v: %w", c.cfg.IdleTimeout, io.EOF)
+		}
+		return Header{}, err
+	}
+	c.rd.SetTimeout(c.cfg.ProgressTimeout)
+	b, err := c.rd.Peek(sizeLen)
+	if err != nil {
+		return Header{}, unfinished(err)
+	}
+	// The length is judged as soon as it is there: four bytes of something else may be all that comes.
+	size := int32(uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3]))
+	if err := CheckRequestSize(size, c.cfg.MaxRequestBytes); err != nil {
+		return Header{}, err
+	}
+	if b, err = c.rd.Peek(sizeLen + fixedHeader); err != nil {
+		return Header{}, unfinished(err)
+	}
+	return parseHeader(b), nil
+}
+
+func unfinished(err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return errors.New("the client stopped in the middle of a request")
+	}
+	return err
+}
+
+func (c *Conn) waiting() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.queue.n > 0 && !c.closed
+}
+
+// take decides on one request and sees it through, to its end in the byte stream.
+func (c *Conn) take(h Header) error {
+	if err := c.permitted(h); err != nil {
+		return err
+	}
+	route, err := c.up.Route(h)
+	if err != nil {
+		return err
+	}
+	switch {
+	case route == Serve:
+		return c.serve(h)
+	case route == Look:
+		return c.look(h)
+	}
+	return c.forward(h)
+}
+
+// permitted refuses what Kafka answers by closing the connection. ApiVersions is passed in every version: it has an
+// answer of its own to those that nobody knows (KIP-511).
+func (c *Conn) permitted(h Header) error {
+	lo, hi := passedRange(h.Key, c.cfg.LeaderHints)
+	switch ClassOf(h.Key) {
+	case Hidden:
+		return fmt.Errorf("api key %d is not served", h.Key)
+	case Own:
+		r, _ := OwnVersions(h.Key)
+		lo, hi = r.Min, r.Max
+	}
+	if h.Version < lo || h.Version > hi {
+		return fmt.Errorf("api key %d is not served in version %d", h.Key, h.Version)
+	}
+	return nil
+}
+
+// serve hands a request to Local.
+func (c *Conn) serve(h Header) error {
+	frame, err := c.frame(h)
+	if err != nil {
+		return err
+	}
+	clientID, body, err := SplitRequest(h, frame)
+	if err != nil {
+		return fmt.Errorf("api key %d: %w", h.Key, err)
+	}
+	msg, err := Decode(h.Key, h.Version, body)
+	if err != nil {
+		return err
+	}
+	if string(clientID) != c.client {
+		c.client = string(clientID)
+	}
+	s := &served{Request: Request{Msg: msg, ClientID: c.client, Host: c.host, Broker: c.broker}}
+	s.slot.conn = c
+	s.Request.slot = &s.slot
+	e := entry{Slot: Slot{Key: h.Key, Version: h.Version, Corr: h.Corr}, req: &s.Request, held: h.Size}
+	if err := c.enqueue(e); err != nil {
+		return err
+	}
+	if c.up.Unsent() > 0 {
+		// Serve may wait for the coordinator; the broker's requests do not have to.
+		if err := c.up.Flush(); err != nil {
+			return err
+		}
+	}
+	c.local.Serve(&s.Request)
+	return nil
+}
+
+// served is a request and its slot in one allocation.
+type served struct {
+	Request
+	slot slot
+}
+
+// look reads a whole request and lets the upstream decide on it.
+func (c *Conn) look(h Header) error {
+	frame, err := c.frame(h)
+	if err != nil {
+		return err
+	}
+	_, body, err := SplitRequest(h, frame)
+	if err != nil {
+		return fmt.Errorf("api key %d: %w", h.Key, err)
+	}
+	v, err := c.up.Look(h, body)
+	if err != nil {
+		return err
+	}
+	if !v.Pass {
+		return c.answer(h, v)
+	}
+	if err := c.up.Connect(h, true); err != nil {
+		return c.refuse(h, body, err)
+	}
+	if err := c.enqueue(entry{Slot: Slot{Key: h.Key, Version: h.Version, Corr: h.Corr, Note: v.Note}}); err != nil {
+		return err
+	}
+	var size [sizeLen]byte
+	size[0], size[1], size[2], size[3] = byte(h.Size>>24), byte(h.Size>>16), byte(h.Size>>8), byte(h.Size)
+	if err := c.up.Send(size[:]); err != nil {
+		return err
+	}
+	return c.up.Send(frame)
+}
+
+// answer queues an answer that is there already.
+func (c *Conn) answer(h Header, v Verdict) error {
+	e := entry{Slot: Slot{Key: h.Key, Version: h.Version, Corr: h.Corr}, body: v.Body, held: int32(len(v.Body))}
+	if v.Resp != nil {
+		e.req = &Request{slot: &slot{conn: c, resp: v.Resp, done: true}}
+		e.held = h.Size
+	}
+	if e.req == nil && e.body == nil {
+		return nil
+	}
+	return c.enqueue(e)
+}
+
+// refuse answers a request that could not be passed.
+func (c *Conn) refuse(h Header, body []byte, cause error) error {
+	if !c.up.Refusable(h) {
+		return cause
+	}
+	v, err := c.up.Refuse(h, body)
+	if err != nil {
+		return fmt.Errorf("%w (%w)", cause, err)
+	}
+	return c.answer(h, v)
+}
+
+// forward streams a request to the broker.
+func (c *Conn) forward(h Header) error {
+	answered := true
+	if h.Key == keyProduce {
+		a, err := c.peekAcks(h)
+		if err != nil {
+			return err
+		}
+		answered = a != 0
+	}
+	if err := c.up.Connect(h, answered); err != nil {
+		if !c.up.Refusable(h) {
+			return err
+		}
+		frame, ferr := c.frame(h)
+		if ferr != nil {
+			return ferr
+		}
+		_, body, serr := SplitRequest(h, frame)
+		if serr != nil {
+			return serr
+		}
+		return c.refuse(h, body, err)
+	}
+	if answered {
+		// The slot is taken before the broker can answer.
+		if err := c.enqueue(entry{Slot: Slot{Key: h.Key, Version: h.Version, Corr: h.Corr}}); err != nil {
+			return err
+		}
+	}
+	for left := int(h.Size) + sizeLen; left > 0; {
+		b, err := c.rd.Next(left)
+		if err != nil {
+			return unfinished(err)
+		}
+		left -= len(b)
+		if err := c.up.Send(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// peekAcks reads the acks of the Produce request that is next, without consuming it.
+func (c *Conn) peekAcks(h Header) (int16, error) {
+	for want := min(64, int(h.Size)); ; want = min(2*want, int(h.Size), bufSize-sizeLen) {
+		b, err := c.rd.Peek(sizeLen + want)
+		if err != nil {
+			return 0, unfinished(err)
+		}
+		b = b[sizeLen:]
+		if len(b) > int(h.Size) {
+			b = b[:h.Size]
+		}
+		a, err := acks(h.Version, b)
+		if err == nil {
+			return a, nil
+		}
+		if want == int(h.Size) || want == bufSize-sizeLen {
+			return 0, fmt.Errorf("api key %d: %w", h.Key, err)
+		}
+		if len(b) > want {
+			want = len(b)
+		}
+	}
+}
+
+// frame consumes the request that is next and returns it whole, without its length prefix, in memory of its own.
+func (c *Conn) frame(h Header) ([]byte, error) {
+	if h.Size > c.cfg.MaxHeldBytes {
+		return nil, fmt.Errorf("api key %d: a request of %d bytes, and at most %d are held in memory", h.Key, h.Size, c.cfg.MaxHeldBytes)
+	}
+	if _, err := c.rd.Peek(sizeLen + fixedHeader); err != nil {
+		return nil, unfinished(err)
+	}
+	c.rd.Discard(sizeLen)
+	b, err := c.rd.ReadFull(nil, int(h.Size))
+	if err != nil {
+		return nil, unfinished(err)
+	}
+	return b, nil
+}
+
+// enqueue takes the next slot of the order, waiting until there is one. That is Kafka's mute: a request of ours other than
+// a commit or a heartbeat waits until all answers of ours have left, and holds back those that follow.
+func (c *Conn) enqueue(e entry) error {
+	own := e.req != nil && !e.req.slot.done
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for !c.closed && c.mustWait(e, own) {
+		if c.up.Unsent() > 0 {
+			c.mu.Unlock()
+			err := c.up.Flush()
+			c.mu.Lock()
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		c.change.Wait()
+	}
+	if c.closed {
+		return errClosing
+	}
+	if own {
+		c.own++
+		c.exclusive = !pipelined(e.Key)
+	}
+	c.held += int64(e.held)
+	c.queue.push(e)
+	if c.queue.n == 1 {
+		c.ready.Signal()
+	}
+	return nil
+}
+
+func (c *Conn) mustWait(e entry, own bool) bool {
+	if c.queue.n >= c.cfg.MaxInFlight || c.held > 0 && c.held+int64(e.held) > int64(c.cfg.MaxHeldBytes) {
+		return true
+	}
+	return own && c.own > 0 && (c.exclusive || !pipelined(e.Key))
+}
+
+// LogEnd writes the line that a connection deserves which did not end well. A peer that is simply gone is no news.
+func (c *Conn) LogEnd(err error) {
+	if err == nil {
+		return
+	}
+	level := zap.WarnLevel
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
+		level = zap.DebugLevel
+	}
+	c.cfg.Log.Log(level, "closed a client's connection", zap.Stringer("peer", c.nc.RemoteAddr()), zap.Int32("broker", c.broker),
+		zap.String("client", c.client), zap.Error(err))
+}
