@@ -45,8 +45,8 @@ type DirectoryConfig struct {
 	Refresh time.Duration
 	// Hold is how long Wait waits for a broker to become known; 0 means 5 s.
 	Hold time.Duration
-	// OnChange is called after the brokers or what they support changed, on the directory's own goroutine; that is the
-	// moment to keep a Snapshot. May be nil.
+	// OnChange is called after a look at which the brokers, what they support or the topics had changed, on the
+	// directory's own goroutine; that is the moment to keep a Snapshot. May be nil.
 	OnChange func()
 }
 

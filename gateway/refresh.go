@@ -94,10 +94,13 @@ func (d *Directory) refresh(ctx context.Context) error {
 	if d.refreshVersions(ctx) {
 		changed = true
 	}
+	d.topics.refresh(ctx)
+	if d.topics.takeChanged() {
+		changed = true
+	}
 	if changed && d.cfg.OnChange != nil {
 		d.cfg.OnChange()
 	}
-	d.topics.refresh(ctx)
 	return nil
 }
 

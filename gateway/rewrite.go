@@ -116,9 +116,11 @@ func (d *Directory) rewriteDescribeCluster(version int16, body []byte) ([]byte, 
 		kept = append(kept, b)
 	}
 	resp.Brokers = kept
+	other := int32(-1)
 	if len(kept) > 0 {
-		resp.ControllerID = reachableController(table, resp.ControllerID, kept[0].NodeID)
+		other = kept[0].NodeID
 	}
+	resp.ControllerID = reachableController(table, resp.ControllerID, other)
 	return resp.AppendTo(nil), nil
 }
 
@@ -135,7 +137,7 @@ func rewriteDescribeQuorum(version int16, body []byte) ([]byte, error) {
 }
 
 // reachableController returns the id that clients send requests for the controller to: the one Kafka names, or another
-// broker when that one has no port. Brokers name any live broker there and pass such requests on (KIP-500).
+// one when that has no port. Brokers name any live broker there and pass such requests on (KIP-500).
 func reachableController(table *Table, id, other int32) int32 {
 	if id < 0 {
 		return id

@@ -193,7 +193,7 @@ func (d *Directory) endpoints(table *Table, value []byte) ([]byte, bool, error) 
 		if !l.r.Ok() {
 			return nil, false, errTruncated
 		}
-		d.observe(table, id, string(host), port)
+		d.observe(table, id, host, port)
 		newHost, newPort, ok := table.Advertised(id)
 		if !ok {
 			return nil, false, nil

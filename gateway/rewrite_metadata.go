@@ -20,8 +20,8 @@ func (d *Directory) rewriteMetadata(version int16, body []byte) ([]byte, error) 
 }
 
 // observe looks at a broker that an answer names: if it is news, the directory looks for itself.
-func (d *Directory) observe(table *Table, id int32, host string, port int32) {
-	if b, ok := table.brokers[id]; !ok || b.port != port || b.host != host {
+func (d *Directory) observe(table *Table, id int32, host []byte, port int32) {
+	if b, ok := table.brokers[id]; !ok || b.port != port || b.host != string(host) {
 		d.refreshSoon()
 	}
 }
@@ -74,7 +74,7 @@ func (l *brokerList) skipNullable() {
 }
 
 // spliceMetadata copies the answer with other brokers. False when a broker has no port.
-func spliceMetadata(table *Table, version int16, body []byte, observe func(*Table, int32, string, int32)) ([]byte, bool, error) {
+func spliceMetadata(table *Table, version int16, body []byte, observe func(*Table, int32, []byte, int32)) ([]byte, bool, error) {
 	flexible := version >= 9
 	l := brokerList{r: kbin.Reader{Src: body}, flexible: flexible, rack: version >= 1}
 	if version >= 3 {
@@ -101,7 +101,7 @@ func spliceMetadata(table *Table, version int16, body []byte, observe func(*Tabl
 			return nil, false, errTruncated
 		}
 		newHost, newPort, ok := table.Advertised(id)
-		observe(table, id, string(host), port)
+		observe(table, id, host, port)
 		if !ok {
 			return nil, false, nil
 		}
@@ -137,11 +137,17 @@ func (d *Directory) decodeMetadata(table *Table, version int16, body []byte) ([]
 		kept = append(kept, b)
 	}
 	resp.Brokers = kept
+	other := int32(-1)
 	if len(kept) > 0 {
-		resp.ControllerID = reachableController(table, resp.ControllerID, kept[0].NodeID)
-	} else if resp.ControllerID >= 0 {
-		resp.ControllerID = -1
+		other = kept[0].NodeID
 	}
+	resp.ControllerID = reachableController(table, resp.ControllerID, other)
+	maskLeaders(table, resp)
+	return resp.AppendTo(nil), nil
+}
+
+// maskLeaders takes the leader from partitions whose leader has no port. Replicas stay: clients need no address of them.
+func maskLeaders(table *Table, resp *kmsg.MetadataResponse) {
 	for i := range resp.Topics {
 		for j := range resp.Topics[i].Partitions {
 			p := &resp.Topics[i].Partitions[j]
@@ -153,5 +159,4 @@ func (d *Directory) decodeMetadata(table *Table, version int16, body []byte) ([]
 			}
 		}
 	}
-	return resp.AppendTo(nil), nil
 }

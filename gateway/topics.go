@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ type topic struct {
 	name       string
 	id         [16]byte
 	partitions int32
+	raw        []byte // a Metadata answer of version snapshotMetadata with this topic only
 }
 
 // topicCache holds the topics that somebody asked for and that exist, and joins questions that are asked at one time.
@@ -35,9 +37,10 @@ type topic struct {
 type topicCache struct {
 	d *Directory
 
-	mu     sync.RWMutex
-	byName map[string]topic
-	byID   map[[16]byte]topic
+	mu      sync.RWMutex
+	byName  map[string]topic
+	byID    map[[16]byte]topic
+	changed bool // since the last takeChanged
 
 	askMu   sync.Mutex
 	waiting *topicAsk // gathers while another question is under way; nil: none waits
@@ -222,24 +225,37 @@ func (c *topicCache) store(resp *kmsg.MetadataResponse) {
 			if t.Topic == nil || len(t.Partitions) == 0 {
 				continue // Being created: its partitions are not known yet.
 			}
-			// Partitions are numbered from 0, but one that is in error could be missing from the list.
-			n := int32(0)
-			for j := range t.Partitions {
-				n = max(n, t.Partitions[j].Partition+1)
-			}
-			c.forget(*t.Topic)
-			known := topic{name: *t.Topic, id: t.TopicID, partitions: n}
-			c.byName[known.name] = known
-			if known.id != ([16]byte{}) {
-				c.byID[known.id] = known
-			}
+			c.set(topicOf(t))
 		}
 	}
+}
+
+// set puts a topic into the cache, or replaces what was known under its name.
+func (c *topicCache) set(t topic) {
+	if old, ok := c.byName[t.name]; ok && bytes.Equal(old.raw, t.raw) {
+		return
+	}
+	c.changed = true
+	c.forget(t.name)
+	c.byName[t.name] = t
+	if t.id != ([16]byte{}) {
+		c.byID[t.id] = t
+	}
+}
+
+// takeChanged reports whether the cache has changed since the last call.
+func (c *topicCache) takeChanged() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	changed := c.changed
+	c.changed = false
+	return changed
 }
 
 // forget removes a topic by name, with the id that it had.
 func (c *topicCache) forget(name string) {
 	if old, ok := c.byName[name]; ok {
+		c.changed = true
 		delete(c.byName, name)
 		delete(c.byID, old.id)
 	}
