@@ -109,7 +109,7 @@ func startDaemon(ctx context.Context, binary string, p Profile, kafka *Target, l
 		_ = d.Close()
 		return nil, fmt.Errorf("the daemon did not become ready:\n%s", text[max(0, len(text)-4000):])
 	}
-	d.target = &Target{Name: "coordinatord", Daemon: true, Bootstrap: addr, Broker: kafka.Broker, Topics: kafka.Topics}
+	d.target = &Target{Name: "coordinatord", Daemon: true, Bootstrap: addr, Broker: kafka.Broker, Topics: kafka.Topics, ClusterID: kafka.ClusterID}
 	if err := d.target.findCoordinator(); err != nil {
 		_ = d.Close()
 		return nil, fmt.Errorf("through the daemon: %w", err)

@@ -226,3 +226,5 @@ func (g *Group) List(c *Conn) []kmsg.ListGroupsResponseGroup {
 	r.Version = g.era.of(keyListGroups)
 	return c.Do(r).(*kmsg.ListGroupsResponse).Groups
 }
+
+func asJoin(resp kmsg.Response) *kmsg.JoinGroupResponse { return resp.(*kmsg.JoinGroupResponse) }

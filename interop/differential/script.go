@@ -328,15 +328,17 @@ func (g *Group) describe() kmsg.DescribeGroupsResponseGroup {
 
 // Await polls, without recording, until the group is in the state and has so many members (any number if negative).
 func (g *Group) Await(state string, members int) {
-	deadline := time.Now().Add(patience)
-	for {
+	g.s.until(fmt.Sprintf("group %s to be %s with %d members", g.s.norm.text(g.ID), state, members), func() bool {
 		d := g.describe()
-		if d.State == state && (members < 0 || len(d.Members) == members) {
-			return
-		}
+		return d.State == state && (members < 0 || len(d.Members) == members)
+	})
+}
+
+// until polls, without recording, until a condition holds.
+func (s *Script) until(what string, holds func() bool) {
+	for deadline := time.Now().Add(patience); !holds(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			g.s.stop("the group is %s with %d members and did not become %s with %d", d.State, len(d.Members), state, members)
+			s.stop("waited in vain for %s", what)
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
 }

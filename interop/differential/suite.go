@@ -13,6 +13,12 @@ func Suite() []Sequence {
 		}
 	}
 	plain := in(Plain, "")
-	joinSequences(plain)
+	for _, part := range []func(adder){
+		joinSequences, rejoinSequences, staticSequences, syncSequences, heartbeatSequences, leaveSequences,
+		commitSequences, fetchSequences, offsetDeleteSequences, adminSequences, findSequences, closeSequences,
+	} {
+		part(plain)
+	}
+	emptyNameSequences(in(Plain, "the group without a name"))
 	return out
 }

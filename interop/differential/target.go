@@ -61,6 +61,8 @@ type Target struct {
 	Broker string
 	// Topics are the ids of the topics that every sequence may use.
 	Topics map[string][16]byte
+	// ClusterID is the broker's cluster.id.
+	ClusterID string
 	// Side tells the two targets of a run apart in group names.
 	Side string
 }
@@ -83,7 +85,7 @@ func startKafka(ctx context.Context, p Profile) (*realkafka.Cluster, *Target, er
 		return nil, nil, fmt.Errorf("kafka for profile %s: %w", p, err)
 	}
 	addr := cluster.Brokers()[0].Addr
-	t := &Target{Name: "kafka", Bootstrap: addr, Broker: addr}
+	t := &Target{Name: "kafka", Bootstrap: addr, Broker: addr, ClusterID: cluster.ID()}
 	if t.Topics, err = createTopics(addr, topicPartitions); err == nil {
 		err = t.findCoordinator()
 	}
