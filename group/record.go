@@ -118,6 +118,7 @@ type Outcome struct {
 	Code       Code
 	Stale      bool // refused by its guard or sequence: the image was not changed
 	Partitions []Code
+	Removed    int // offsets that the record removed
 }
 
 func (*OffsetCommit) record() {}

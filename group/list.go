@@ -1,0 +1,34 @@
+package group
+
+import (
+	"slices"
+	"strings"
+)
+
+// classic is the type of all groups here, as ListGroups v5 says it.
+const classic = "classic"
+
+// list answers ListGroups (key 16).
+func (m *Machine) list(l *List) {
+	var r ListResult
+	if matches(l.Types, classic) {
+		for _, g := range m.order {
+			if g.image == nil || !matches(l.States, g.state().String()) {
+				continue
+			}
+			listed := ListedGroup{Group: g.name, ProtocolType: g.image.protocolType, State: g.state().String(), Type: classic}
+			if g.live != nil {
+				listed.ProtocolType = g.live.protocolType
+			}
+			r.Groups = append(r.Groups, listed)
+		}
+	}
+	slices.SortFunc(r.Groups, func(a, b ListedGroup) int { return strings.Compare(a.Group, b.Group) })
+	m.reply(l.Req, r)
+}
+
+// matches tells whether a filter lets a value through; values that nothing has match nothing.
+func matches(filter []string, value string) bool {
+	return len(filter) == 0 ||
+		slices.ContainsFunc(filter, func(f string) bool { return strings.EqualFold(strings.TrimSpace(f), value) })
+}
