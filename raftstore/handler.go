@@ -1,7 +1,7 @@
 package raftstore
 
 // Ref is chosen by the proposer to recognise its command when it comes back; zero is not used.
-type Ref uint64
+type Ref = uint64
 
 // Batch is one committed Raft entry.
 type Batch struct {
