@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -48,9 +47,9 @@ func (a *app) groupsListCommand() *cobra.Command {
 			if c.output == formatJSON {
 				return a.printJSON(list)
 			}
-			t := table{heading: []string{"GROUP", "STATE", "TYPE", "MEMBERS", "GENERATION"}}
+			t := table{heading: []string{"GROUP", "STATE", "TYPE", "PROTOCOL-TYPE"}}
 			for _, g := range list.Groups {
-				t.add(g.Group, g.State, g.ProtocolType, g.Members, g.Generation)
+				t.add(g.Group, g.State, g.Type, g.ProtocolType)
 			}
 			return a.printTable(&t)
 		}),
@@ -122,10 +121,10 @@ func (a *app) printGroup(g *httpapi.Group) error {
 			return err
 		}
 	}
-	offsets := table{heading: []string{"TOPIC", "PARTITION", "OFFSET", "LOG-END", "LAG", "COMMITTED", "MEMBER"}}
+	offsets := table{heading: []string{"TOPIC", "PARTITION", "OFFSET", "LOG-END", "LAG", "MEMBER"}}
 	for _, o := range g.Offsets {
 		offsets.add(o.Topic, o.Partition, o.Offset, optional(o.LogEnd), optional(o.Lag),
-			time.UnixMilli(o.CommittedMs).UTC().Format(time.RFC3339), owner[fmt.Sprintf("%s-%d", o.Topic, o.Partition)])
+			owner[fmt.Sprintf("%s-%d", o.Topic, o.Partition)])
 	}
 	if len(offsets.rows) == 0 {
 		return nil

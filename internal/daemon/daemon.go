@@ -2,12 +2,20 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/coordinatord/coordinatord/gateway"
+	"github.com/coordinatord/coordinatord/internal/coordinator"
+	"github.com/coordinatord/coordinatord/internal/httpapi"
+	"github.com/coordinatord/coordinatord/raftstore"
 )
 
 // Announce is called once, when the daemon serves, with the address that clients are to be given.
@@ -15,16 +23,26 @@ type Announce func(bootstrap string) error
 
 // Run runs a daemon until ctx ends, and stops it in order. An error is one sentence for the operator.
 func Run(ctx context.Context, cfg Config, log *zap.Logger, announce Announce) error {
-	p := &process{cfg: cfg, log: log}
+	p := newProcess(cfg, log)
 	defer p.stop()
 	if err := p.start(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil // told to stop while it was starting
+		}
 		return err
 	}
-	if err := announce(p.bootstrap()); err != nil {
+	bootstrap := p.bootstrap()
+	log.Info("serving", zap.String("bootstrap", bootstrap))
+	if err := announce(bootstrap); err != nil {
 		return fmt.Errorf("the address of the bootstrap listener cannot be printed: %w", err)
 	}
-	<-ctx.Done()
-	return nil
+	select {
+	case <-ctx.Done():
+		log.Info("stopping")
+		return nil
+	case err := <-p.failed:
+		return err
+	}
 }
 
 // RunDev runs a daemon with an in-process Kafka stand-in.
@@ -39,41 +57,193 @@ func RunDev(ctx context.Context, cfg Config, kafka StandinConfig, log *zap.Logge
 	return Run(ctx, cfg, log, announce)
 }
 
+// process is a running daemon. The atomic fields are read by HTTP while the daemon starts and stops.
 type process struct {
-	cfg       Config
-	log       *zap.Logger
+	cfg Config
+	log *zap.Logger
+
+	http      *httpapi.Server
 	directory *gateway.Directory
+	loop      atomic.Pointer[coordinator.Loop]
+	store     atomic.Pointer[raftstore.Store]
+	server    atomic.Pointer[gateway.Server]
+
+	leads  atomic.Bool
+	once   sync.Once
+	led    chan struct{} // closed when the node has led for the first time
+	failed chan error    // what ends the daemon from within; has room for one
+
+	keep    chan struct{} // capacity 1: what is known of Kafka has changed
+	keepMu  sync.Mutex    // of the file
+	kept    bool          // the file was written for the last time
+	workers sync.WaitGroup
+	ctx     context.Context // of the workers
+	cancel  context.CancelFunc
+
+	mu    sync.Mutex
+	phase string // why the daemon is not ready, in words; empty once it serves
 }
 
+func newProcess(cfg Config, log *zap.Logger) *process {
+	p := &process{
+		cfg: cfg, log: log, phase: "starting",
+		led: make(chan struct{}), failed: make(chan error, 1), keep: make(chan struct{}, 1),
+	}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	return p
+}
+
+func (p *process) enter(phase string) {
+	p.mu.Lock()
+	p.phase = phase
+	p.mu.Unlock()
+}
+
+// fail ends the daemon in order; the first reason counts.
+func (p *process) fail(err error) {
+	select {
+	case p.failed <- err:
+	default:
+	}
+}
+
+// start brings the parts up in the order in which they need one another, and returns once the daemon serves.
 func (p *process) start(ctx context.Context) error {
-	var err error
-	p.directory, err = gateway.NewDirectory(gateway.DirectoryConfig{
-		Seeds: p.cfg.KafkaBrokers,
-		Ports: gateway.Ports{
-			Host:    p.cfg.AdvertiseHost,
-			First:   int32(p.cfg.BrokerPorts.First),
-			Last:    int32(p.cfg.BrokerPorts.Last),
-			FirstID: p.cfg.FirstBrokerID,
-		},
+	registry := newRegistry()
+	if err := p.startHTTP(ctx, registry); err != nil {
+		return err
+	}
+	if err := p.startDirectory(); err != nil {
+		return err
+	}
+	p.enter("waiting for Kafka, which has not answered yet")
+	clusterID, answered, err := p.findKafka(ctx)
+	if err != nil {
+		return err
+	}
+	p.enter("opening the log")
+	if err := p.openStore(registry, clusterID); err != nil {
+		return err
+	}
+	p.workers.Go(p.keepBrokers)
+	if !answered {
+		p.workers.Go(p.awaitKafka)
+	}
+	p.enter("waiting to lead")
+	select {
+	case <-p.led:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if err := p.startServer(registry); err != nil {
+		return err
+	}
+	p.enter("")
+	return nil
+}
+
+func (p *process) startDirectory() error {
+	directory, err := gateway.NewDirectory(gateway.DirectoryConfig{
+		Seeds:       p.cfg.KafkaBrokers,
+		Ports:       p.cfg.ports(),
 		LeaderHints: p.cfg.LeaderHints,
 		Security:    p.cfg.Security.gateway(),
+		OnChange: func() {
+			select {
+			case p.keep <- struct{}{}:
+			default:
+			}
+		},
 	}, p.log.Named("directory"))
 	if err != nil {
 		return err
 	}
-	p.directory.Start(ctx)
-	clusterID, err := p.directory.Cluster(ctx)
-	if err != nil {
-		return err
-	}
-	p.log.Info("Kafka answers", zap.String("cluster_id", clusterID))
+	p.directory = directory
+	p.restoreBrokers()
+	p.directory.Start(p.ctx)
 	return nil
 }
 
-func (p *process) bootstrap() string { return "" }
-
-func (p *process) stop() {
-	if p.directory != nil {
-		p.directory.Close()
+func (c *Config) ports() gateway.Ports {
+	return gateway.Ports{
+		Host:    c.AdvertiseHost,
+		First:   int32(c.BrokerPorts.First),
+		Last:    int32(c.BrokerPorts.Last),
+		FirstID: c.FirstBrokerID,
 	}
+}
+
+// kafkaPatience is how long a daemon that knows its Kafka waits for it at the start before it serves without.
+const kafkaPatience = 3 * time.Second
+
+// findKafka returns Kafka's cluster.id: from Kafka, or, if it does not answer, from what the last run knew. A daemon that
+// knows nothing waits, for it could serve nobody.
+func (p *process) findKafka(ctx context.Context) (clusterID string, answered bool, err error) {
+	wait := ctx
+	known := p.directory.Table().ClusterID()
+	if known != "" {
+		var cancel context.CancelFunc
+		wait, cancel = context.WithTimeout(ctx, kafkaPatience)
+		defer cancel()
+	}
+	clusterID, err = p.directory.Cluster(wait)
+	var mismatch *gateway.ClusterMismatchError
+	switch {
+	case err == nil:
+		p.log.Info("Kafka answers", zap.String("cluster_id", clusterID), zap.Int32s("brokers", p.directory.Table().IDs()))
+		return clusterID, true, nil
+	case errors.As(err, &mismatch):
+		return "", false, p.wrongCluster(mismatch)
+	case ctx.Err() != nil:
+		return "", false, err
+	}
+	p.log.Warn("Kafka does not answer: the known groups are served without it", zap.Error(err))
+	return known, false, nil
+}
+
+func (p *process) wrongCluster(m *gateway.ClusterMismatchError) error {
+	return fmt.Errorf("the data directory %s is of Kafka cluster %q, and the brokers at %v are of %q", p.cfg.DataDir, m.Known, p.cfg.KafkaBrokers, m.Found)
+}
+
+// awaitKafka judges a Kafka that was away at the start, once it answers.
+func (p *process) awaitKafka() {
+	clusterID, err := p.directory.Cluster(p.ctx)
+	var mismatch *gateway.ClusterMismatchError
+	switch {
+	case errors.As(err, &mismatch):
+		p.fail(p.wrongCluster(mismatch))
+		return
+	case err != nil:
+		return // stopping
+	}
+	if err := p.store.Load().SetClusterID(clusterID); err != nil {
+		p.fail(sentence(err))
+		return
+	}
+	p.log.Info("Kafka answers", zap.String("cluster_id", clusterID), zap.Int32s("brokers", p.directory.Table().IDs()))
+}
+
+func (p *process) keepBrokers() {
+	p.saveBrokers(false)
+	for {
+		select {
+		case <-p.keep:
+			p.saveBrokers(false)
+		case <-p.ctx.Done():
+			return
+		}
+	}
+}
+
+func (p *process) startHTTP(ctx context.Context, registry *registry) error {
+	if p.cfg.HTTP == "" {
+		return nil
+	}
+	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", p.cfg.HTTP)
+	if err != nil {
+		return portError("http", err)
+	}
+	p.http = httpapi.Serve(ln, p, httpapi.Options{Metrics: metricsHandler(registry), Pprof: p.cfg.Pprof}, p.log.Named("http"))
+	p.log.Info("HTTP is served", zap.Stringer("address", ln.Addr()))
+	return nil
 }

@@ -25,9 +25,8 @@ type Groups struct {
 type GroupSummary struct {
 	Group        string `json:"group"`
 	State        string `json:"state"` // Kafka's word: Empty, PreparingRebalance, CompletingRebalance, Stable
+	Type         string `json:"type"`  // Kafka's word: classic
 	ProtocolType string `json:"protocol_type"`
-	Members      int    `json:"members"`
-	Generation   int32  `json:"generation"`
 }
 
 // Group is the answer of GET /v1/groups/{group}.
@@ -47,13 +46,11 @@ type Group struct {
 
 // Member is one member of a group.
 type Member struct {
-	MemberID           string           `json:"member_id"`
-	InstanceID         string           `json:"instance_id,omitempty"`
-	ClientID           string           `json:"client_id"`
-	Host               string           `json:"host"`
-	SessionTimeoutMs   int64            `json:"session_timeout_ms"`
-	RebalanceTimeoutMs int64            `json:"rebalance_timeout_ms"`
-	Assignment         []TopicPartition `json:"assignment"` // empty where it is not a consumer's
+	MemberID   string           `json:"member_id"`
+	InstanceID string           `json:"instance_id,omitempty"`
+	ClientID   string           `json:"client_id"`
+	Host       string           `json:"host"`       // "/127.0.0.1", as Kafka writes it
+	Assignment []TopicPartition `json:"assignment"` // empty where it is not a consumer's
 }
 
 // TopicPartition is the partitions of one topic that a member was assigned.
@@ -69,7 +66,6 @@ type Offset struct {
 	Offset      int64  `json:"offset"`
 	LeaderEpoch int32  `json:"leader_epoch"` // -1: none
 	Metadata    string `json:"metadata,omitempty"`
-	CommittedMs int64  `json:"committed_ms"`      // Unix milliseconds
 	LogEnd      *int64 `json:"log_end,omitempty"` // absent: not known
 	Lag         *int64 `json:"lag,omitempty"`
 }
