@@ -143,13 +143,15 @@ func (n *normaliser) canonical(req kmsg.Request, resp kmsg.Response) {
 			return n.memberLess(r.Members[i].MemberID, r.Members[j].MemberID)
 		})
 	case *kmsg.DescribeGroupsResponse:
+		// Groups are answered by the partition of the internal topic that they live in, in no fixed order.
+		sort.SliceStable(r.Groups, func(i, j int) bool { return r.Groups[i].Group < r.Groups[j].Group })
 		for _, g := range r.Groups {
 			sort.SliceStable(g.Members, func(i, j int) bool {
 				return n.memberLess(g.Members[i].MemberID, g.Members[j].MemberID)
 			})
 		}
 	case *kmsg.ListGroupsResponse:
-		own := r.Groups[:0]
+		own := []kmsg.ListGroupsResponseGroup{}
 		for _, g := range r.Groups {
 			if strings.HasPrefix(g.Group, n.prefix) {
 				own = append(own, g)

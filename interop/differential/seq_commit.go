@@ -205,15 +205,15 @@ func commitSequences(add adder) {
 		add(at("keeps the session"), "3.48 4.4 8.61", only(keyOffsetCommit), func(s *Script) {
 			g := s.Group("g", e)
 			a := g.Member("a")
-			a.Session = 1500
+			a.Session = 4000
 			g.Stable(a)
 			for i := range 4 {
-				s.Pause(500 * time.Millisecond)
+				s.Pause(1200 * time.Millisecond)
 				a.Commit("orders", 0, int64(i)).Want(0)
 			}
 			// Refused for its metadata, it still keeps the session.
 			for range 4 {
-				s.Pause(500 * time.Millisecond)
+				s.Pause(1200 * time.Millisecond)
 				long := strings.Repeat("x", 5000)
 				a.conn.Send(g.CommitAll(a.Gen, a.ID, nil, commit{"orders", 0, 1, &long, -1})).Want(12)
 			}
@@ -222,15 +222,15 @@ func commitSequences(add adder) {
 		add(at("an unknown topic does not keep the session"), "2.32 3.48", only(keyOffsetCommit), func(s *Script) {
 			g := s.Group("g", e)
 			a := g.Member("a")
-			a.Session = 1500
+			a.Session = 3000
 			g.Stable(a)
 			start := time.Now()
-			for range 3 {
-				s.Pause(400 * time.Millisecond)
+			for range 2 {
+				s.Pause(700 * time.Millisecond)
 				a.conn.Send(g.CommitRequest(a.Gen, a.ID, nil, "orders", 99, 1)).Want(3)
 			}
 			g.Await("Empty", 0)
-			s.Timed("the session of a", start, 1500*time.Millisecond)
+			s.Timed("the session of a", start, 3000*time.Millisecond)
 			a.Commit("orders", 0, 1).Want(25)
 		})
 		add(at("pipelined"), "3.64 4.5", both, func(s *Script) {

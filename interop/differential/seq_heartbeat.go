@@ -67,17 +67,17 @@ func heartbeatSequences(add adder) {
 		add(at("keeps the session"), "3.48 2.25 8.58", only(keyHeartbeat), func(s *Script) {
 			g := s.Group("g", e)
 			a, b := g.Member("a"), g.Member("b")
-			b.Session = 1500
+			b.Session = 4000
 			g.Stable(a, b)
 			for range 4 {
-				s.Pause(500 * time.Millisecond)
+				s.Pause(1200 * time.Millisecond)
 				b.Heartbeat().Want(0)
 			}
 			ja := a.Join()
 			g.Await("PreparingRebalance", 2)
 			// REBALANCE_IN_PROGRESS keeps it as well.
 			for range 4 {
-				s.Pause(500 * time.Millisecond)
+				s.Pause(1200 * time.Millisecond)
 				b.Heartbeat().Want(27)
 			}
 			b.Join().Joined()
@@ -86,26 +86,23 @@ func heartbeatSequences(add adder) {
 		add(at("a refused one does not keep the session"), "2.25 3.48", only(keyHeartbeat), func(s *Script) {
 			g := s.Group("g", e)
 			a := g.Member("a")
-			a.Session = 1500
+			a.Session = 3000
 			g.Stable(a)
 			start := time.Now()
-			for range 3 {
-				s.Pause(350 * time.Millisecond)
+			for range 2 {
+				s.Pause(700 * time.Millisecond)
 				r := a.HeartbeatRequest()
 				r.Generation = 99
 				a.conn.Send(r).Want(22)
 			}
 			g.Await("Empty", 0)
-			s.Timed("the session of a", start, 1500*time.Millisecond)
+			s.Timed("the session of a", start, 3000*time.Millisecond)
 			a.Heartbeat().Want(25)
 		})
 		add(at("a parked join outlives the session"), "3.49 8.60 9.T4 3.15", only(keyHeartbeat, keyJoinGroup), func(s *Script) {
 			g := s.Group("g", e)
 			a, b := g.Member("a"), g.Member("b")
-			a.Session = 600
-			if e == 0 {
-				a.Session = 5000
-			}
+			a.Session = 3000
 			g.Stable(a)
 			jb := b.Enter()
 			g.Await("PreparingRebalance", 2)
@@ -116,7 +113,7 @@ func heartbeatSequences(add adder) {
 			b.Sync().Want(0)
 			a.Heartbeat().Want(0)
 			ja = a.Join()
-			ja.Silent(1500 * time.Millisecond)
+			ja.Silent(4500 * time.Millisecond)
 			d := g.Describe(s.Conn("look"))
 			s.Check(len(d.Members) == 2, "%d members", len(d.Members))
 			b.Join().Joined()

@@ -255,9 +255,11 @@ func rejoinSequences(add adder) {
 				m.ID = ""
 				m.FetchID()
 			}
-			j := m.Join()
-			// Two of the ids are still pending: they hold the first join phase.
-			j.Silent(lull)
+			// Two of the ids are still pending. They do not hold the very first join phase, whose end is its timer.
+			m.Join().Joined()
+			m.Sync(m.ID, "x").Want(0)
+			// They do hold the next one.
+			m.Join().Silent(lull)
 			d := g.Describe(s.Conn("look"))
 			s.Check(d.State == "PreparingRebalance" && len(d.Members) == 1, "state %s", d.State)
 		})
