@@ -22,13 +22,13 @@ type Core struct {
 	leading bool
 	index   uint64 // of the last batch applied, or loaded
 
-	waiting  slab[*Request]   // requests that the machine has not answered
-	pending  slab[pending]    // proposals whose outcome is open
-	deadline deadlines        // of the proposals
-	held     []heldRead       // reads that no proof of leadership covers yet
-	proving  []heldRead       // reads that the proof under way covers
-	inProof  bool             // a proof is under way
-	seen     map[string]Topic // topics told to the machine lately
+	waiting  slab[*Request] // requests that the machine has not answered
+	pending  slab[pending]  // proposals whose outcome is open
+	deadline deadlines      // of the proposals
+	held     []heldRead     // reads that no proof of leadership covers yet
+	proving  []heldRead     // reads that the proof under way covers
+	inProof  bool           // a proof is under way
+	seen     map[string]seenTopic
 
 	out     Output
 	arena   []byte // the commands of out.Proposals
@@ -49,6 +49,15 @@ type pending struct {
 	at    time.Time
 	rec   *group.OffsetCommit // kept for the hot record only, to spare the decoding; see applyOne
 }
+
+// seenTopic is a topic that the machine was told of. For a moment it is not told again, so that of many commits only the
+// first has it proposed.
+type seenTopic struct {
+	topic Topic
+	until time.Time
+}
+
+const seenPause = 5 * time.Second
 
 type heldRead struct {
 	req  *Request
@@ -81,7 +90,7 @@ type Reply struct {
 
 // NewCore returns a core with an empty machine that does not lead.
 func NewCore(cfg group.Config) *Core {
-	return &Core{cfg: cfg, m: group.New(cfg), topics: newImageTopics(), seen: make(map[string]Topic)}
+	return &Core{cfg: cfg, m: group.New(cfg), topics: newImageTopics(), seen: make(map[string]seenTopic)}
 }
 
 // Take returns what has been collected since [Core.Reset].
@@ -127,12 +136,12 @@ func (c *Core) Serve(now time.Time, r *Request) {
 	c.effects(now, c.m.Step(now, ev))
 }
 
-// Seen tells the machine of a topic, once.
+// Seen tells the machine of a topic.
 func (c *Core) Seen(now time.Time, t Topic) {
-	if c.seen[t.Name] == t || !c.leading {
+	if s := c.seen[t.Name]; !c.leading || s.topic == t && now.Before(s.until) {
 		return
 	}
-	c.seen[t.Name] = t
+	c.seen[t.Name] = seenTopic{t, now.Add(seenPause)}
 	c.effects(now, c.m.Step(now, group.TopicSeen{Name: t.Name, ID: t.ID, Partitions: t.Partitions}))
 }
 

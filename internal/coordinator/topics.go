@@ -74,17 +74,6 @@ func (t *imageTopics) load(m *group.Machine) {
 	})
 }
 
-// all returns the topics in no particular order.
-func (t *imageTopics) all() []Topic {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	out := make([]Topic, 0, len(t.byName))
-	for _, topic := range t.byName {
-		out = append(out, topic)
-	}
-	return out
-}
-
 // either looks into the first, then into the second.
 type either struct{ first, second lookup }
 

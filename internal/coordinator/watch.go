@@ -2,6 +2,8 @@ package coordinator
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -31,55 +33,67 @@ func (l *Loop) watchTopics() {
 }
 
 func (l *Loop) checkTopics(suspects map[group.TopicID]time.Time) {
-	topics := l.core.topics.all()
-	if len(topics) == 0 {
+	var known, held []Topic
+	err := l.call(func(time.Time) {
+		l.core.m.Topics(func(name string, id group.TopicID, partitions int32) {
+			known = append(known, Topic{Name: name, ID: id, Partitions: partitions})
+		})
+		l.core.m.HeldTopics(func(name string, id group.TopicID) {
+			held = append(held, Topic{Name: name, ID: id})
+		})
+	})
+	if err != nil || len(known)+len(held) == 0 {
 		return
-	}
-	names := make([]string, 0, len(topics))
-	ids := make([]group.TopicID, 0, len(topics))
-	known := make(map[group.TopicID]bool, len(topics))
-	for _, t := range topics {
-		names = append(names, t.Name)
-		if t.ID != (group.TopicID{}) {
-			ids = append(ids, t.ID)
-			known[t.ID] = true
-		}
-	}
-	for id := range suspects {
-		if !known[id] {
-			delete(suspects, id)
-		}
 	}
 	ctx, cancel := context.WithTimeout(l.ctx, l.cfg.TopicCheck)
 	defer cancel()
-	if err := l.cfg.Topics.Ask(ctx, names, ids); err != nil {
+	if err := l.cfg.Topics.Ask(ctx, namesOf(known, held), nil); err != nil {
 		l.cfg.Metrics.askFailed.Inc()
 		l.cfg.Logger.Debug("topics could not be checked", zap.Error(err))
 		return
 	}
-	for _, t := range topics {
-		if ctx.Err() != nil {
-			return
+	for _, t := range known {
+		if now, ok := l.cfg.Topics.ByName(t.Name); ok && now != t {
+			l.do(func(at time.Time) { l.core.Seen(at, now) })
 		}
-		l.checkTopic(ctx, t, suspects)
 	}
+	checked := make(map[group.TopicID]bool, len(known)+len(held))
+	for _, t := range slices.Concat(known, held) {
+		if t.ID == (group.TopicID{}) || checked[t.ID] {
+			continue
+		}
+		checked[t.ID] = true
+		if err := l.checkTopic(ctx, t, suspects); err != nil {
+			l.cfg.Logger.Debug("topic could not be checked", zap.String("topic", t.Name), zap.Error(err))
+		}
+	}
+	maps.DeleteFunc(suspects, func(id group.TopicID, _ time.Time) bool { return !checked[id] })
 }
 
-func (l *Loop) checkTopic(ctx context.Context, t Topic, suspects map[group.TopicID]time.Time) {
-	if now, ok := l.cfg.Topics.ByName(t.Name); ok && now != t {
-		l.do(func(at time.Time) { l.core.Seen(at, now) })
+func namesOf(lists ...[]Topic) []string {
+	var names []string
+	for _, list := range lists {
+		for _, t := range list {
+			names = append(names, t.Name)
+		}
 	}
-	if t.ID == (group.TopicID{}) {
-		return
-	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// checkTopic asks about an id that Kafka did not give for any name.
+func (l *Loop) checkTopic(ctx context.Context, t Topic, suspects map[group.TopicID]time.Time) error {
 	if _, ok := l.cfg.Topics.ByID(t.ID); ok {
 		delete(suspects, t.ID)
-		return
+		return nil
 	}
 	gone, err := l.cfg.Topics.Gone(ctx, t.ID)
-	if err != nil || !gone {
+	if err != nil {
+		return err // says nothing either way; an earlier answer stands
+	}
+	if !gone {
 		delete(suspects, t.ID)
-		return
+		return nil
 	}
 	now := l.cfg.Clock.Now()
 	first, again := suspects[t.ID]
@@ -91,4 +105,5 @@ func (l *Loop) checkTopic(ctx context.Context, t Topic, suspects map[group.Topic
 		delete(suspects, t.ID)
 		l.do(func(at time.Time) { l.core.Gone(at, t) })
 	}
+	return nil
 }
