@@ -417,7 +417,11 @@ func (l *link) answering() int32 {
 }
 
 // Review implements wire.Upstream.
-func (l *link) Review(kmsg.Response) {}
+func (l *link) Review(resp kmsg.Response) {
+	if list, ok := resp.(*kmsg.ListGroupsResponse); ok {
+		l.review(list)
+	}
+}
 
 // Close implements wire.Upstream.
 func (l *link) Close() {

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/goleak"
+	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
 
 	"github.com/coordinatord/coordinatord/gateway"
@@ -70,10 +71,22 @@ func newStand(t testing.TB, n int, local wire.Local, edit func(*gateway.Config),
 	cluster, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(n)}, opts...)...)
 	require.NoError(t, err)
 	t.Cleanup(cluster.Close)
+	s := newStandAt(t, cluster.ListenAddrs(), n, local, edit)
+	s.cluster = cluster
+	return s
+}
+
+// newStandAt starts a gateway in front of the brokers at seeds, of which there are n with ids from 0.
+func newStandAt(t testing.TB, seeds []string, n int, local wire.Local, edit func(*gateway.Config)) *stand {
+	t.Helper()
+	if tt, ok := t.(*testing.T); ok {
+		t.Cleanup(func() { goleak.VerifyNone(tt) })
+	}
 	first := freePorts(t, n+1)
-	s := &stand{t: t, cluster: cluster, ports: gateway.Ports{Host: "127.0.0.1", First: first + 1, Last: first + int32(n)}}
-	log := zaptest.NewLogger(t)
-	s.dir, err = gateway.NewDirectory(gateway.DirectoryConfig{Seeds: cluster.ListenAddrs(), Ports: s.ports}, log)
+	s := &stand{t: t, ports: gateway.Ports{Host: "127.0.0.1", First: first + 1, Last: first + int32(n)}}
+	var err error
+	log := zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))
+	s.dir, err = gateway.NewDirectory(gateway.DirectoryConfig{Seeds: seeds, Ports: s.ports}, log)
 	require.NoError(t, err)
 	s.dir.Start(context.Background())
 	t.Cleanup(s.dir.Close)

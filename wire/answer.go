@@ -69,7 +69,7 @@ func (c *Conn) left(e *entry) {
 	c.mu.Lock()
 	c.queue.pop()
 	c.held -= int64(e.held)
-	if e.req != nil && e.req.Msg != nil {
+	if e.local() {
 		if c.own--; c.own == 0 {
 			c.exclusive = false
 		}

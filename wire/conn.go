@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/zap"
 )
 
@@ -192,6 +193,9 @@ func (c *Conn) waiting() bool {
 
 // take decides on one request and sees it through, to its end in the byte stream.
 func (c *Conn) take(h Header) error {
+	if h.Key == keySASLHandshake && h.Version == 0 {
+		return c.refuseRawSASL(h)
+	}
 	if err := c.permitted(h); err != nil {
 		return err
 	}
@@ -208,9 +212,25 @@ func (c *Conn) take(h Header) error {
 	return c.forward(h)
 }
 
+// refuseRawSASL says no to the handshake after which tokens follow without frames (KIP-43), which could not be told from
+// requests.
+func (c *Conn) refuseRawSASL(h Header) error {
+	if _, err := c.frame(h); err != nil {
+		return err
+	}
+	resp := &kmsg.SASLHandshakeResponse{ErrorCode: codeUnsupportedVersion}
+	if err := c.answer(h, Verdict{Resp: resp}); err != nil {
+		return err
+	}
+	return errors.New("SaslHandshake version 0, after which raw SASL tokens follow, is not supported; the client must use version 1")
+}
+
 // permitted refuses what Kafka answers by closing the connection. ApiVersions is passed in every version: it has an
 // answer of its own to those that nobody knows (KIP-511).
 func (c *Conn) permitted(h Header) error {
+	if h.Key == keyAPIVersions {
+		return nil
+	}
 	lo, hi := passedRange(h.Key, c.cfg.LeaderHints)
 	switch ClassOf(h.Key) {
 	case Hidden:
@@ -296,17 +316,23 @@ func (c *Conn) look(h Header) error {
 	return c.up.Send(frame)
 }
 
-// answer queues an answer that is there already.
+// answer queues an answer that does not come from Local.
 func (c *Conn) answer(h Header, v Verdict) error {
 	e := entry{Slot: Slot{Key: h.Key, Version: h.Version, Corr: h.Corr}, body: v.Body, held: int32(len(v.Body))}
 	if v.Resp != nil {
-		e.req = &Request{slot: &slot{conn: c, resp: v.Resp, done: true}}
+		e.req = &Request{slot: &slot{conn: c, resp: v.Resp, done: v.After <= 0}}
 		e.held = h.Size
 	}
 	if e.req == nil && e.body == nil {
 		return nil
 	}
-	return c.enqueue(e)
+	if err := c.enqueue(e); err != nil {
+		return err
+	}
+	if v.After > 0 {
+		time.AfterFunc(v.After, func() { c.reply(e.req.slot, v.Resp) })
+	}
+	return nil
 }
 
 // refuse answers a request that could not be passed.
@@ -407,7 +433,7 @@ func (c *Conn) frame(h Header) ([]byte, error) {
 // enqueue takes the next slot of the order, waiting until there is one. That is Kafka's mute: a request of ours other than
 // a commit or a heartbeat waits until all answers of ours have left, and holds back those that follow.
 func (c *Conn) enqueue(e entry) error {
-	own := e.req != nil && !e.req.slot.done
+	own := e.local()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for !c.closed && c.mustWait(e, own) {

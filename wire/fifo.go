@@ -9,6 +9,9 @@ type entry struct {
 	held int32 // bytes of the request that stay in memory until the answer has left
 }
 
+// local says whether Local answers the entry's request; the other answers with a req are there from the beginning.
+func (e *entry) local() bool { return e.req != nil && e.req.Msg != nil }
+
 // fifo is a ring of entries that grows to a bound. Its user holds the connection's lock.
 type fifo struct {
 	ring []entry

@@ -1,6 +1,10 @@
 package wire
 
-import "github.com/twmb/franz-go/pkg/kmsg"
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
 
 // Route says how a request is taken.
 type Route uint8
@@ -28,6 +32,9 @@ type Verdict struct {
 	Body []byte        // the answer already encoded, what comes after its header; nobody changes it
 	Pass bool          // the request goes on to the broker
 	Note any           // goes into the Slot of a request that is passed
+
+	// After holds Resp back for a time, as a broker does with a fetch that finds nothing.
+	After time.Duration
 }
 
 // Upstream is the broker behind one connection. Route, Look, Connect, Refusable, Refuse, Send and Flush are called by the

@@ -58,6 +58,8 @@ const (
 	keySASLHandshake = int16(kmsg.SASLHandshake)
 	keyAPIVersions   = int16(kmsg.ApiVersions)
 
+	codeUnsupportedVersion = int16(35)
+
 	// APIVersionsMax is the newest ApiVersions request that we read; a newer one is answered as KIP-511 says.
 	APIVersionsMax = 5
 	// FetchMaxOpaque is the newest Fetch whose response never carries an address (KIP-951 adds them in 16).
