@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -248,6 +249,9 @@ func FuzzRewrite(f *testing.F) {
 		want, ok := wantRewritten(ports, key, version, body)
 		if !ok {
 			return // Not an answer: Rewrite may notice it or leave that to the client.
+		}
+		if errors.Is(err, errTrailing) {
+			return // kmsg does not look at what follows the end.
 		}
 		require.NoError(t, err)
 		// Compared after kmsg has read both: it writes lengths and tags in one way only, brokers may use others.
