@@ -48,17 +48,17 @@ public final class Count {
         .to(a.topic + "-counts", Produced.with(Serdes.String(), Serdes.Long()));
 
     KafkaStreams streams = new KafkaStreams(builder.build(), c);
-    CountDownLatch ended = new CountDownLatch(1);
     streams.setUncaughtExceptionHandler(e -> {
       System.err.println("thread: " + e);
       return StreamThreadExceptionResponse.REPLACE_THREAD;
     });
     Runtime.getRuntime().addShutdownHook(new Thread(() -> {
-      streams.close(Duration.ofSeconds(10));
-      ended.countDown();
+      boolean closed = streams.close(Duration.ofSeconds(10));
+      // Otherwise the status would be that of a death by SIGTERM.
+      Runtime.getRuntime().halt(closed ? 0 : 1);
     }));
     streams.start();
-    ended.await();
+    new CountDownLatch(1).await(); // Until SIGTERM.
   }
 
   /** Prints the records that pass. */

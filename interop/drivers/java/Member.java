@@ -20,6 +20,7 @@ import org.apache.kafka.common.serialization.StringDeserializer;
 /** Interop driver of the Java consumer; the variant "cooperative" uses the cooperative assignor alone. */
 public final class Member {
   private static volatile boolean stop;
+  private static volatile boolean closed;
 
   public static void main(String[] argv) throws Exception {
     Lines.Args a = Lines.parse(argv);
@@ -49,6 +50,8 @@ public final class Member {
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
       }
+      // Otherwise the status would be that of a death by SIGTERM.
+      Runtime.getRuntime().halt(closed ? 0 : 1);
     }));
     try {
       consumer.subscribe(List.of(a.topic), new ConsumerRebalanceListener() {
@@ -72,6 +75,7 @@ public final class Member {
     } finally {
       consumer.close();
     }
+    closed = stop;
   }
 
   private static void poll(KafkaConsumer<String, String> consumer) {
