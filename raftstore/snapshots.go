@@ -1,12 +1,15 @@
 package raftstore
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -118,4 +121,38 @@ func (s *snapshots) header(dir, id string) (position, error) {
 		return position{}, err
 	}
 	return r.pos, nil
+}
+
+// maxSnapshotMeta bounds a snapshot's description.
+const maxSnapshotMeta = 8 << 20
+
+// listSnapshotMetas reads the descriptions of the finished snapshots in a directory, newest first.
+func listSnapshotMetas(dir string) ([]*raft.SnapshotMeta, error) {
+	found, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var list []*raft.SnapshotMeta
+	for _, e := range found {
+		if !e.IsDir() || strings.HasSuffix(e.Name(), ".tmp") {
+			continue
+		}
+		f, err := os.Open(filepath.Join(dir, e.Name(), "meta.json"))
+		if err != nil {
+			continue // an unreadable snapshot is none
+		}
+		var m raft.SnapshotMeta
+		err = json.NewDecoder(io.LimitReader(f, maxSnapshotMeta)).Decode(&m)
+		_ = f.Close()
+		if err == nil && m.ID == e.Name() {
+			list = append(list, &m)
+		}
+	}
+	slices.SortFunc(list, func(a, b *raft.SnapshotMeta) int {
+		return cmp.Or(cmp.Compare(b.Term, a.Term), cmp.Compare(b.Index, a.Index), strings.Compare(b.ID, a.ID))
+	})
+	return list, nil
 }

@@ -1,0 +1,106 @@
+package raftstore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+)
+
+// counter is the cheapest Handler there is: it answers refs and keeps no state.
+type counter struct {
+	mu      sync.Mutex
+	index   uint64
+	waiting []chan outcome // by ref-1
+	led     chan struct{}
+}
+
+func (c *counter) Apply(b Batch) {
+	c.mu.Lock()
+	c.index = b.Index
+	c.mu.Unlock()
+	for _, r := range b.Refs {
+		c.waiting[r-1] <- outcome{index: b.Index}
+	}
+}
+
+func (c *counter) Failed(refs []Ref, err error, unknown bool) {
+	for _, r := range refs {
+		c.waiting[r-1] <- outcome{err: err, unknown: unknown}
+	}
+}
+
+func (c *counter) Collect() (uint64, []Change) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.index, nil
+}
+
+func (c *counter) Load(index uint64, next func() ([]byte, []byte, bool, error)) error {
+	for {
+		if _, _, ok, err := next(); err != nil || !ok {
+			return err
+		}
+	}
+}
+
+func (c *counter) Lead(uint64)   { close(c.led) }
+func (c *counter) Resign(uint64) {}
+
+// BenchmarkPropose measures closed-loop callers that each wait for their 200-byte command to be on disk and applied.
+func BenchmarkPropose(b *testing.B) {
+	for _, kind := range []string{LogStoreBBolt, LogStoreWAL} {
+		for _, callers := range []int{1, 16, 256} {
+			b.Run(fmt.Sprintf("%s/callers=%d", kind, callers), func(b *testing.B) { benchmarkPropose(b, kind, callers) })
+		}
+	}
+}
+
+func benchmarkPropose(b *testing.B, kind string, callers int) {
+	c := &counter{led: make(chan struct{})}
+	for range callers {
+		c.waiting = append(c.waiting, make(chan outcome, 1))
+	}
+	s, err := Open(Config{NodeID: 1, Dir: b.TempDir(), LogStore: kind, Logger: zap.NewNop()}, c)
+	require.NoError(b, err)
+	defer func() { require.NoError(b, s.Close(context.Background())) }()
+	<-c.led
+	cmd := make([]byte, 200)
+	taken := make([][]time.Duration, callers)
+	b.ResetTimer()
+	var wg sync.WaitGroup
+	for i := range callers {
+		n := b.N / callers
+		if i < b.N%callers {
+			n++
+		}
+		wg.Go(func() {
+			for range n {
+				start := time.Now()
+				if err := s.Propose(Ref(i+1), cmd); err != nil {
+					b.Error(err)
+					return
+				}
+				if o := <-c.waiting[i]; o.err != nil {
+					b.Error(o.err)
+					return
+				}
+				taken[i] = append(taken[i], time.Since(start))
+			}
+		})
+	}
+	wg.Wait()
+	b.StopTimer()
+	all := slices.Concat(taken...)
+	slices.Sort(all)
+	b.ReportMetric(float64(len(all))/b.Elapsed().Seconds(), "commands/s")
+	b.ReportMetric(float64(all[len(all)/2].Microseconds()), "p50-us")
+	b.ReportMetric(float64(all[len(all)*99/100].Microseconds()), "p99-us")
+	st := s.Status()
+	b.ReportMetric(float64(st.Commands)/float64(max(1, st.Batches)), "commands/batch")
+}
