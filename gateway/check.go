@@ -168,7 +168,7 @@ func askVersions(ctx context.Context, addr, clusterID string, id int32) (*kmsg.A
 	req.Version = 0
 	if clusterID != "" && id >= 0 {
 		req.Version = wire.APIVersionsMax
-		req.ClientSoftwareName, req.ClientSoftwareVersion = "coordinatord", "1"
+		req.ClientSoftwareName, req.ClientSoftwareVersion = softwareName, softwareVersion
 		req.ClusterID, req.NodeID = &clusterID, id
 	}
 	resp, err := exchangeVersions(conn, req)
@@ -182,7 +182,7 @@ func askVersions(ctx context.Context, addr, clusterID string, id int32) (*kmsg.A
 
 func exchangeVersions(conn net.Conn, req *kmsg.ApiVersionsRequest) (*kmsg.ApiVersionsResponse, error) {
 	const correlation = 1
-	out := kmsg.NewRequestFormatter(kmsg.FormatterClientID("coordinatord")).AppendRequest(nil, req, correlation)
+	out := kmsg.NewRequestFormatter(kmsg.FormatterClientID(softwareName)).AppendRequest(nil, req, correlation)
 	if _, err := conn.Write(out); err != nil {
 		return nil, err
 	}

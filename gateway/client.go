@@ -16,12 +16,18 @@ const (
 	askTimeout     = 12 * time.Second
 )
 
+// What the daemon calls itself to brokers (KIP-511). Brokers refuse an ApiVersions request without it.
+const (
+	softwareName    = "coordinatord"
+	softwareVersion = "1"
+)
+
 // newClient builds the daemon's own client. It dials nothing until it is asked something.
 func newClient(seeds []string, security Security, log *zap.Logger) (*kgo.Client, error) {
 	opts := []kgo.Opt{
 		kgo.SeedBrokers(seeds...),
-		kgo.ClientID("coordinatord"),
-		kgo.SoftwareNameAndVersion("coordinatord", "1"),
+		kgo.ClientID(softwareName),
+		kgo.SoftwareNameAndVersion(softwareName, softwareVersion),
 		kgo.DialTimeout(dialTimeout),
 		kgo.RequestTimeoutOverhead(requestTimeout),
 		kgo.RetryTimeout(askTimeout),

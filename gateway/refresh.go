@@ -221,11 +221,17 @@ func (d *Directory) refreshVersions(ctx context.Context) (changed bool) {
 	for i, id := range table.ids {
 		group.Go(func() error {
 			req := kmsg.NewPtrApiVersionsRequest()
+			req.ClientSoftwareName, req.ClientSoftwareVersion = softwareName, softwareVersion
 			resp, err := req.RequestWith(ctx, d.client.Broker(int(id)))
-			if err == nil && resp.ErrorCode == 0 {
-				answers[i] = resp
+			if err == nil {
+				err = kerr.ErrorForCode(resp.ErrorCode)
 			}
-			return nil // A broker that does not answer keeps what it last said.
+			if err != nil { // What the broker said last stays.
+				d.log.Debug("cannot ask a broker for its versions", zap.Int32("broker", id), zap.Error(err))
+				return nil
+			}
+			answers[i] = resp
+			return nil
 		})
 	}
 	_ = group.Wait() // No function returns an error.
