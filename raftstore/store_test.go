@@ -3,6 +3,7 @@ package raftstore
 import (
 	"context"
 	"fmt"
+	"os"
 	"sync"
 	"testing"
 
@@ -10,7 +11,12 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if spec := os.Getenv(childEnv); spec != "" {
+		os.Exit(runChild(spec))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func logStores(t *testing.T, f func(t *testing.T, kind string)) {
 	for _, kind := range []string{LogStoreBBolt, LogStoreWAL} {
