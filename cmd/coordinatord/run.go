@@ -87,7 +87,7 @@ A flag wins over the environment, the environment over the file.`,
 	root.PersistentFlags().String(configFlag, "", "YAML file with settings: flag names are the keys")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	root.AddCommand(
-		a.serveCommand(), a.devCommand(),
+		a.serveCommand(), a.devCommand(), a.checkCommand(),
 		a.statusCommand(), a.groupsCommand(), a.versionCommand(),
 	)
 	return root

@@ -34,9 +34,9 @@ type handler struct {
 }
 
 func (h handler) Apply(b raftstore.Batch) {
-	// The loop applies the batch after this returns, and the list belongs to the store; the commands themselves are Raft's
-	// entries, which nobody changes.
-	batch := coordinator.Batch{Index: b.Index, Time: b.Time, Commands: append([][]byte(nil), b.Commands...)}
+	// The loop applies the batch after this returns. The list is the batch's own, and the commands are part of a Raft entry,
+	// which nobody changes or uses again.
+	batch := coordinator.Batch{Index: b.Index, Time: b.Time, Commands: b.Commands}
 	if b.Refs != nil {
 		batch.Refs = refs(b.Refs)
 	}

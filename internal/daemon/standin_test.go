@@ -17,7 +17,7 @@ import (
 )
 
 // standinDir makes this test binary run a stand-in instead of the tests: a process of its own can be killed.
-const standinDir = "COORDINATORD_TEST_STANDIN"
+const standinDir = "TEST_STANDIN_DIR"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(standinDir); dir != "" {
