@@ -9,8 +9,10 @@ import (
 )
 
 // Bounds of the daemon's own requests to Kafka. A broker that accepts and never answers costs one requestTimeout before
-// another broker is tried; the whole of one question costs at most askTimeout.
+// another broker is tried, and one that refuses costs nearly nothing; the whole of one question costs at most askTimeout,
+// and about a second and a half when all brokers refuse.
 const (
+	requestRetries = 5
 	dialTimeout    = 3 * time.Second
 	requestTimeout = 4 * time.Second
 	askTimeout     = 12 * time.Second
@@ -31,7 +33,8 @@ func newClient(seeds []string, security Security, log *zap.Logger) (*kgo.Client,
 		kgo.DialTimeout(dialTimeout),
 		kgo.RequestTimeoutOverhead(requestTimeout),
 		kgo.RetryTimeout(askTimeout),
-		kgo.RetryBackoffFn(func(tries int) time.Duration { return min(50*time.Millisecond<<min(tries, 10), time.Second) }),
+		kgo.RequestRetries(requestRetries),
+		kgo.RetryBackoffFn(func(tries int) time.Duration { return min(25*time.Millisecond<<min(tries, 10), 500*time.Millisecond) }),
 		kgo.WithLogger(clientLog{log.Named("kafka")}),
 	}
 	mechanism, err := security.mechanism()

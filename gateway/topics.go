@@ -270,12 +270,13 @@ func (d *Directory) TopicGone(ctx context.Context, id [16]byte) (bool, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	brokers := slices.Collect(maps.Keys(d.Table().brokers))
-	slices.Sort(brokers)
+	table := d.Table()
+	brokers := slices.Sorted(maps.Keys(table.brokers))
 	if len(brokers) == 0 {
 		return false, ErrUnknownBroker
 	}
-	wanted, answered := min(2, len(brokers)), 0
+	// Those that are down at present count: the last one that is left must not decide alone.
+	wanted, answered := min(2, len(brokers)+len(table.departed)), 0
 	var lastErr error
 	for _, b := range brokers {
 		resp, err := d.metadata(ctx, d.client.Broker(int(b)), nil, [][16]byte{id})
@@ -299,5 +300,8 @@ func (d *Directory) TopicGone(ctx context.Context, id [16]byte) (bool, error) {
 			return true, nil
 		}
 	}
-	return false, fmt.Errorf("ask %d brokers for a topic id: %w", wanted, lastErr)
+	if lastErr == nil {
+		lastErr = ErrUnknownBroker
+	}
+	return false, fmt.Errorf("%d of %d brokers answered for a topic id: %w", answered, wanted, lastErr)
 }
