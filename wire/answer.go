@@ -19,15 +19,14 @@ func (c *Conn) writeAnswers() error {
 		e := &c.current
 		switch {
 		case e.req != nil:
-			if err = c.encode(e.Slot, e.req.slot.resp); err != nil {
-				return err
-			}
+			err = c.encode(e.Slot, e.req.slot.resp)
 		case e.body != nil:
 			err = c.wr.Append(func(dst []byte) []byte { return appendFrame(dst, e.Slot, e.body) })
 		default:
 			err = c.up.Receive(e.Slot, c.wr)
 		}
 		if err != nil {
+			_ = c.flush() // what came before still leaves, if it can
 			return err
 		}
 		c.left(e)

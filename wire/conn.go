@@ -162,7 +162,7 @@ func (c *Conn) next() (Header, error) {
 		}
 		return Header{}, err
 	}
-	c.rd.SetTimeout(c.cfg.ProgressTimeout)
+	c.rd.SetProgress(c.cfg.ProgressTimeout)
 	b, err := c.rd.Peek(sizeLen)
 	if err != nil {
 		return Header{}, unfinished(err)
@@ -380,14 +380,26 @@ func (c *Conn) forward(h Header) error {
 	for left := int(h.Size) + sizeLen; left > 0; {
 		b, err := c.rd.Next(left)
 		if err != nil {
-			return unfinished(err)
+			return c.cut(unfinished(err))
 		}
 		left -= len(b)
 		if err := c.up.Send(b); err != nil {
-			return err
+			return c.cut(err)
 		}
 	}
 	return nil
+}
+
+// cut ends the connection at once if the request of which only a part could be passed is all that is waited for: its
+// answer will not come.
+func (c *Conn) cut(err error) error {
+	c.mu.Lock()
+	only := c.queue.n <= 1
+	c.mu.Unlock()
+	if only {
+		c.close(err)
+	}
+	return err
 }
 
 // peekAcks reads the acks of the Produce request that is next, without consuming it.

@@ -30,10 +30,12 @@ type Reader struct {
 
 	interrupted atomic.Bool
 
-	timeout time.Duration // the longest wait of the reads that follow; 0: none
-	due     time.Time     // when the wait that goes on has lasted for timeout
-	armed   time.Time     // the deadline that the socket has; zero: none
-	total   uint64        // bytes read
+	timeout  time.Duration // the longest wait of the reads that follow; 0: none
+	progress bool          // timeout is for each 64 KiB, not for each wait
+	due      time.Time     // when timeout has passed; zero: nothing waited yet
+	since    uint64        // total when due was set
+	armed    time.Time     // the deadline that the socket has; zero: none
+	total    uint64        // bytes read
 }
 
 // NewReader returns a reader of conn. onBlock may be nil.
@@ -50,7 +52,11 @@ func NewReader(conn net.Conn, onBlock func() error) *Reader {
 
 // SetTimeout bounds each wait for bytes from now on; 0 removes the bound. A wait that takes longer ends in
 // [os.ErrDeadlineExceeded].
-func (r *Reader) SetTimeout(d time.Duration) { r.timeout = d }
+func (r *Reader) SetTimeout(d time.Duration) { r.timeout, r.progress, r.due = d, false, time.Time{} }
+
+// SetProgress bounds the time in which 64 KiB must arrive, from the first wait on: a peer that sends a byte now and then
+// does not get by. Time in which nobody waits for the peer does not count against it.
+func (r *Reader) SetProgress(d time.Duration) { r.timeout, r.progress, r.due = d, true, time.Time{} }
 
 // errInterrupted ends a read that Interrupt has stopped.
 var errInterrupted = errors.New("the reader was stopped")
@@ -142,7 +148,10 @@ func (r *Reader) fill(n int) error {
 			r.r = 0
 		}
 	}
-	r.called, r.err, r.due = false, nil, time.Time{}
+	r.called, r.err = false, nil
+	if !r.due.IsZero() && (!r.progress || r.total-r.since >= bufSize || time.Now().After(r.due)) {
+		r.due = time.Time{}
+	}
 	if r.raw == nil {
 		return r.fillPlain()
 	}
@@ -183,7 +192,7 @@ func (r *Reader) setDeadline() error {
 	}
 	now := time.Now()
 	if r.due.IsZero() {
-		r.due = now.Add(r.timeout)
+		r.due, r.since = now.Add(r.timeout), r.total
 	}
 	if r.armed.After(now) && !r.armed.After(r.due) {
 		return nil
