@@ -1,5 +1,10 @@
 package group
 
+import (
+	"cmp"
+	"slices"
+)
+
 // fetch answers OffsetFetch (key 9) from the image. A group that does not exist has no offsets, which is no error.
 func (m *Machine) fetch(f *Fetch) {
 	r := FetchResult{Groups: make([]FetchedGroup, len(f.Groups))}
@@ -91,6 +96,9 @@ func (m *Machine) fetchAll(im *image) []FetchedTopic {
 				}
 				to.Partitions = append(to.Partitions, fetched(held, partition))
 			})
+		}
+		if len(held) > 1 {
+			slices.SortFunc(to.Partitions, func(a, b FetchedPartition) int { return cmp.Compare(a.Partition, b.Partition) })
 		}
 		if len(to.Partitions) > 0 {
 			out = append(out, to)

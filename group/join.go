@@ -38,9 +38,18 @@ func (m *Machine) create(name string) *group {
 	return g
 }
 
+// enqueue keeps an event until the group's proposal has landed.
 func (m *Machine) enqueue(lv *live, ev Event) {
 	lv.queue = append(lv.queue, ev)
-	m.parked++
+	m.parked += requests(ev)
+}
+
+// requests is how many client requests a queued event stands for: a part of a DeleteGroups is counted with its whole.
+func requests(ev Event) int {
+	if _, ok := ev.(deleteOne); ok {
+		return 0
+	}
+	return 1
 }
 
 // admit decides about a join when nothing of the group is in flight.

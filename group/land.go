@@ -136,7 +136,7 @@ func (m *Machine) drain(g *group) {
 		lv.queue, lv.overdue = nil, nil
 		m.settle(g)
 		for _, ev := range queue {
-			m.parked--
+			m.parked -= requests(ev)
 			m.dispatch(ev)
 		}
 		for _, d := range overdueNow {

@@ -12,10 +12,7 @@ func (m *Machine) leave(l *Leave) {
 		return
 	}
 	r := LeaveResult{Members: make([]LeaveMemberResult, len(l.Members))}
-	before, left := 0, false
-	if g != nil && g.live != nil {
-		before = len(g.live.members)
-	}
+	left := false
 	for i := range l.Members {
 		lm := &l.Members[i]
 		code := UnknownMemberID
@@ -30,9 +27,7 @@ func (m *Machine) leave(l *Leave) {
 		return
 	}
 	if lv := g.live; lv.state == stateStable || lv.state == stateCompleting {
-		if len(lv.members) < before {
-			m.prepare(g, "members left")
-		}
+		m.prepare(g, "members left") // an issued id that is given back counts too, as in Kafka
 	} else {
 		m.maybeComplete(g)
 	}

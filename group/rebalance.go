@@ -212,7 +212,19 @@ func (m *Machine) expireMember(g *group, mb *member) {
 	}
 	m.notice(Notice{Kind: MemberExpired, Group: g.name, Generation: lv.generation, Member: mb.id, Reason: why})
 	m.remove(lv, mb)
-	m.prepareOrComplete(g, "member "+mb.id+" "+why)
+	if lv.state == statePreparing {
+		m.completeWithout(g)
+		return
+	}
+	m.prepare(g, "member "+mb.id+" "+why)
+}
+
+// completeWithout ends the join phase if it was only waiting for one that has expired, even before the initial delay has
+// passed, as Kafka does.
+func (m *Machine) completeWithout(g *group) {
+	if g.live.state == statePreparing && g.live.allJoined() {
+		m.complete(g)
+	}
 }
 
 // expireTicket forgets an issued member id that was not used.
@@ -222,5 +234,5 @@ func (m *Machine) expireTicket(g *group, t *ticket) {
 		Kind: MemberExpired, Group: g.name, Generation: g.live.generation, Member: t.id,
 		Reason: "did not use its member id in time",
 	})
-	m.maybeComplete(g)
+	m.completeWithout(g)
 }

@@ -235,15 +235,16 @@ func (w *world) control(a args) {
 		w.step(ProposalFailed{Token: p.Token, Err: Code(n)})
 	case "late": // a proposal that was taken for failed is committed after all
 		require.NotEmpty(w.t, w.lost)
-		fmt.Fprintf(&w.out, "late %s stale=%t\n", formatRecord(w.lost[0]), w.apply(w.lost[0]).Stale)
-		w.lost = w.lost[1:]
+		last := w.lost[len(w.lost)-1]
+		w.lost = w.lost[:len(w.lost)-1]
+		fmt.Fprintf(&w.out, "late %s stale=%t\n", formatRecord(last), w.apply(last).Stale)
 	case "resign":
 		w.take(w.leader.Resign())
 		w.pending = nil
 	case "lead":
 		w.take(w.leader.Lead(w.now))
 	case "failover":
-		w.failover()
+		w.failover(len(a.words) > 1 && a.words[1] == "committed")
 	case "restart": // from what the materialised copy holds
 		w.take(w.leader.Resign())
 		copied := make(map[Key]Record)
@@ -286,7 +287,9 @@ func topicID(n int) TopicID {
 }
 
 func (w *world) joinOf(a args) Join {
-	w.fresh++
+	if _, ok := a.named["id"]; !ok {
+		w.fresh++ // so that the first client's member id ends in 1, the second's in 2
+	}
 	j := Join{
 		Req: w.request(a.word(1)), Version: int16(a.number("v", 9)), Group: a.text("g", "g"),
 		MemberID: a.text("id", ""), InstanceID: a.optional("inst"),

@@ -110,14 +110,17 @@ func (w *world) advance(d time.Duration) {
 	w.t.Fatal("deadlines never end")
 }
 
-// failover lets the replica lead and the leader follow.
-func (w *world) failover() {
+// failover lets the replica lead and the leader follow. What was in flight is lost, or committed before the new leader
+// serves; it cannot come later, because of the barrier in the new leader's term.
+func (w *world) failover(committed bool) {
 	w.t.Helper()
 	w.take(w.leader.Resign())
 	for _, p := range w.pending {
-		w.lost = append(w.lost, p.Record)
+		if committed {
+			w.apply(p.Record)
+		}
 	}
-	w.pending = nil
+	w.pending, w.lost = nil, nil
 	w.leader, w.replica = w.replica, w.leader
 	w.take(w.leader.Lead(w.now))
 }
