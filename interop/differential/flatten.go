@@ -1,6 +1,7 @@
 package differential
 
 import (
+	"bytes"
 	"encoding/hex"
 	"fmt"
 	"reflect"
@@ -26,8 +27,10 @@ type normaliser struct {
 	prefix string
 	ids    map[string]int
 	topics map[[16]byte]string
-	host   string
-	port   int32
+	// ownTopic is the name of the topic that the sequence made for itself; "" if it did not.
+	ownTopic string
+	host     string
+	port     int32
 }
 
 func newNormaliser(prefix string, t *Target) *normaliser {
@@ -40,6 +43,9 @@ func newNormaliser(prefix string, t *Target) *normaliser {
 
 func (n *normaliser) text(s string) string {
 	s = strings.ReplaceAll(s, n.prefix, "~")
+	if n.ownTopic != "" {
+		s = strings.ReplaceAll(s, n.ownTopic, "the topic of this sequence")
+	}
 	return uuidTail.ReplaceAllStringFunc(s, func(id string) string {
 		num, ok := n.ids[id]
 		if !ok {
@@ -126,6 +132,9 @@ func (n *normaliser) walk(v reflect.Value, path string, out *[]Field) {
 }
 
 func (n *normaliser) bytes(b []byte) string {
+	if n.ownTopic != "" {
+		b = bytes.ReplaceAll(b, []byte(n.ownTopic), []byte("own topic"))
+	}
 	for _, r := range string(b) {
 		if r == unicode.ReplacementChar || (r < ' ' && r != '\n') {
 			return "0x" + hex.EncodeToString(b)

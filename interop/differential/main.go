@@ -52,7 +52,15 @@ func Main(ctx context.Context, o Options) (err error) {
 		return errors.New("no sequence matches --run")
 	}
 	// The long ones first, so that they do not stand alone at the end.
-	slices.SortStableFunc(seqs, func(a, b Sequence) int { return strings.Compare(string(b.Profile), string(a.Profile)) })
+	slices.SortStableFunc(seqs, func(a, b Sequence) int {
+		if a.Long != b.Long {
+			if a.Long {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(string(b.Profile), string(a.Profile))
+	})
 	env, err := startEnvironment(ctx, o, profiles)
 	if err != nil {
 		return err

@@ -16,6 +16,9 @@ func (s *Script) topicID(topic string) [16]byte {
 	if id, ok := s.target.Topics[topic]; ok {
 		return id
 	}
+	if topic == s.norm.ownTopic {
+		return s.ownID
+	}
 	var id [16]byte
 	copy(id[:], "no such topic...")
 	return id

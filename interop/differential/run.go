@@ -17,7 +17,9 @@ type Sequence struct {
 	Focus   []int16  // the APIs of which the lines speak
 	// Exclusive names something that two plays on one broker may not share, e.g. the group with the empty name.
 	Exclusive string
-	Run       func(*Script)
+	// Long sequences wait more than they work; they do not count among the parallel ones.
+	Long bool
+	Run  func(*Script)
 }
 
 // A Pair is the two targets of one profile.
@@ -51,14 +53,18 @@ func Run(ctx context.Context, seqs []Sequence, pairs map[Profile]Pair, parallel 
 		locks sync.Map
 	)
 	for _, seq := range seqs {
-		select {
-		case slots <- struct{}{}:
-		case <-ctx.Done():
-			wg.Wait()
-			return
+		if !seq.Long {
+			select {
+			case slots <- struct{}{}:
+			case <-ctx.Done():
+				wg.Wait()
+				return
+			}
 		}
 		wg.Go(func() {
-			defer func() { <-slots }()
+			if !seq.Long {
+				defer func() { <-slots }()
+			}
 			r := playBoth(seq, pairs[seq.Profile], &locks, known)
 			mu.Lock()
 			defer mu.Unlock()

@@ -44,6 +44,7 @@ type Script struct {
 	steps  []Step
 	conns  []*Conn
 	admin  *Conn
+	ownID  [16]byte // of the topic that the sequence made for itself
 
 	mu    sync.Mutex
 	cells map[[2]int16]bool
@@ -222,6 +223,15 @@ func (c *Call) Diverges(id, kafka, ours string, d time.Duration) kmsg.Response {
 	return resp
 }
 
+// DivergesAs is Diverges for something that is not an answer: seen must be what the entry says of this kind of target.
+func (s *Script) DivergesAs(id, what, kafka, ours, seen string) {
+	want := kafka
+	if s.target.Daemon {
+		want = ours
+	}
+	s.steps = append(s.steps, Step{Label: what, Kind: seen, Divergence: id, Want: want})
+}
+
 func (c *Call) settle(id, want string) kmsg.Response {
 	s := c.conn.script
 	step := c.step()
@@ -302,24 +312,30 @@ func (s *Script) control() *Conn {
 	return s.admin
 }
 
+// ask sends a request on the control connection without recording it.
+func (s *Script) ask(req kmsg.Request) kmsg.Response {
+	call := s.control().Send(req)
+	select {
+	case <-call.done:
+	case <-time.After(patience):
+		s.stop("%s: no answer", call.label)
+	}
+	if call.closed {
+		s.stop("%s: closed", call.label)
+	}
+	resp, _, err := call.response()
+	if err != nil {
+		s.stop("%s: %v", call.label, err)
+	}
+	return resp
+}
+
 // describe asks for a group's state without recording it.
 func (g *Group) describe() kmsg.DescribeGroupsResponseGroup {
 	r := kmsg.NewPtrDescribeGroupsRequest()
 	r.Version = 5
 	r.Groups = []string{g.ID}
-	call := g.s.control().Send(r)
-	select {
-	case <-call.done:
-	case <-time.After(patience):
-	}
-	if call.closed || call.body == nil {
-		g.s.stop("describing %s for its state: no answer", g.s.norm.text(g.ID))
-	}
-	resp, _, err := call.response()
-	if err != nil {
-		g.s.stop("describing for the state: %v", err)
-	}
-	groups := resp.(*kmsg.DescribeGroupsResponse).Groups
+	groups := g.s.ask(r).(*kmsg.DescribeGroupsResponse).Groups
 	if len(groups) != 1 {
 		g.s.stop("describing one group gave %d", len(groups))
 	}
@@ -336,7 +352,16 @@ func (g *Group) Await(state string, members int) {
 
 // until polls, without recording, until a condition holds.
 func (s *Script) until(what string, holds func() bool) {
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(5 * time.Millisecond) {
+	s.poll(what, patience, 5*time.Millisecond, holds)
+}
+
+// patient is until for what takes long.
+func (s *Script) patient(what string, within time.Duration, holds func() bool) {
+	s.poll(what, within, 100*time.Millisecond, holds)
+}
+
+func (s *Script) poll(what string, within, every time.Duration, holds func() bool) {
+	for deadline := time.Now().Add(within); !holds(); time.Sleep(every) {
 		if time.Now().After(deadline) {
 			s.stop("waited in vain for %s", what)
 		}

@@ -5,20 +5,23 @@ import "strings"
 // Suite lists all sequences.
 func Suite() []Sequence {
 	var out []Sequence
-	in := func(p Profile, exclusive string) adder {
+	add := func(s Sequence) adder {
 		return func(name, lines string, focus []int16, run func(*Script)) {
-			out = append(out, Sequence{
-				Name: name, Profile: p, Lines: strings.Fields(lines), Focus: focus, Exclusive: exclusive, Run: run,
-			})
+			q := s
+			q.Name, q.Lines, q.Focus, q.Run = name, strings.Fields(lines), focus, run
+			out = append(out, q)
 		}
 	}
-	plain := in(Plain, "")
 	for _, part := range []func(adder){
 		joinSequences, rejoinSequences, staticSequences, syncSequences, heartbeatSequences, leaveSequences,
 		commitSequences, fetchSequences, offsetDeleteSequences, adminSequences, findSequences, closeSequences,
+		sizeSequences,
 	} {
-		part(plain)
+		part(add(Sequence{Profile: Plain}))
 	}
-	emptyNameSequences(in(Plain, "the group without a name"))
+	delaySequences(add(Sequence{Profile: Slow}))
+	sweepSequences(add(Sequence{Profile: Slow, Long: true}))
+	deletionSequences(add(Sequence{Profile: Plain, Long: true}))
+	emptyNameSequences(add(Sequence{Profile: Plain, Exclusive: "the group without a name"}))
 	return out
 }
