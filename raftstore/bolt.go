@@ -7,9 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 )
 
 // initialMmap is address space, not memory: a file that outgrows its mapping must wait for every read transaction, and a
@@ -34,15 +36,32 @@ func openBolt(path string, opts *bbolt.Options, buckets ...[]byte) (*bbolt.DB, e
 	_, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = createBolt(path, opts, buckets)
+	} else if err == nil {
+		if err := checkBolt(path); err != nil {
+			return nil, openError(path, err)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("raftstore: %s cannot be created: %w", path, err)
 	}
 	db, err := guardFaults(func() (*bbolt.DB, error) { return bbolt.Open(path, 0o640, opts) })
 	if err != nil {
-		return nil, fmt.Errorf("raftstore: %s cannot be opened: %w", path, err)
+		return nil, openError(path, err)
 	}
 	return db, nil
+}
+
+// openError tells a damaged file from one that only cannot be opened now.
+func openError(path string, err error) error {
+	var pathErr *fs.PathError
+	var errno syscall.Errno
+	switch {
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return fmt.Errorf("%w: another program holds %s", ErrInUse, path)
+	case errors.As(err, &pathErr), errors.As(err, &errno):
+		return fmt.Errorf("raftstore: %s cannot be opened: %w", path, err)
+	}
+	return fmt.Errorf("%w: %s cannot be opened: %w", ErrDamaged, path, err)
 }
 
 func createBolt(path string, opts *bbolt.Options, buckets [][]byte) error {
@@ -70,6 +89,32 @@ func createBolt(path string, opts *bbolt.Options, buckets [][]byte) error {
 		return err
 	}
 	return syncDir(filepath.Dir(path))
+}
+
+// checkBolt visits every page that is in use. Opening for writing does so too, to find the free ones, but in a goroutine of
+// bbolt's own, where an impossible page would end the process without a word for the operator.
+func checkBolt(path string) error {
+	opts := boltOptions()
+	opts.ReadOnly, opts.InitialMmapSize = true, 0
+	_, err := guardFaults(func() (struct{}, error) {
+		db, err := bbolt.Open(path, 0, opts)
+		if err != nil {
+			return struct{}{}, err
+		}
+		err = db.View(func(tx *bbolt.Tx) error {
+			return tx.ForEach(func(_ []byte, b *bbolt.Bucket) error {
+				c := b.Cursor()
+				for k, _ := c.First(); k != nil; k, _ = c.Next() {
+					if len(k) == 0 {
+						return errors.New("a key is empty")
+					}
+				}
+				return nil
+			})
+		})
+		return struct{}{}, errors.Join(err, db.Close())
+	})
+	return err
 }
 
 // guardFaults turns what a damaged file does to bbolt (panics on impossible pages, faults beyond the end of a truncated

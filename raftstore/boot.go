@@ -44,6 +44,9 @@ func openFiles(cfg *Config, p *poison) (f *files, damage error, err error) {
 	if err != nil {
 		return f, nil, err
 	}
+	if cfg.wrapLog != nil {
+		store = cfg.wrapLog(store)
+	}
 	f.log = &guardedLog{closableLog: store, poison: p, observer: cfg.Observer}
 	if f.stable, err = openBoltStable(filepath.Join(f.dir, "stable.db"), p.fail); err != nil {
 		return f, nil, err
@@ -51,8 +54,11 @@ func openFiles(cfg *Config, p *poison) (f *files, damage error, err error) {
 	if f.snapshots, err = openSnapshots(f.dir, newHCLog(cfg.Logger)); err != nil {
 		return f, nil, err
 	}
-	f.state, damage = openState(f.statePath())
-	return f, damage, nil
+	f.state, err = openState(f.statePath())
+	if errors.Is(err, ErrDamaged) {
+		return f, err, nil
+	}
+	return f, nil, err
 }
 
 func (f *files) statePath() string { return filepath.Join(f.dir, "state.db") }

@@ -60,6 +60,8 @@ type Config struct {
 	Fatal    func(err error)
 	Observer Observer // optional
 	Logger   *zap.Logger
+
+	wrapLog func(closableLog) closableLog // tests put a faulty disk here
 }
 
 // Peer is an initial voter.

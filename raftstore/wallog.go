@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
 	wal "github.com/hashicorp/raft-wal"
 	"github.com/hashicorp/raft-wal/metadb"
 )
@@ -30,3 +31,15 @@ func openWALLog(dir string, log hclog.Logger) (*walLog, error) {
 }
 
 func (w *walLog) Close() error { return errors.Join(w.WAL.Close(), w.meta.Close()) }
+
+// GetLog reads one entry, or returns raft.ErrLogNotFound, also for one that was truncated but still lies in a segment.
+func (w *walLog) GetLog(index uint64, l *raft.Log) error {
+	first, err := w.FirstIndex()
+	if err != nil {
+		return err
+	}
+	if index < first {
+		return raft.ErrLogNotFound
+	}
+	return w.WAL.GetLog(index, l)
+}
