@@ -189,6 +189,7 @@ func TestASessionEndsByTheClock(t *testing.T) {
 		require.Zero(t, get[*kmsg.HeartbeatResponse](t, w.send(&kmsg.HeartbeatRequest{Group: "g", MemberID: id, Generation: gen}, 3)).ErrorCode)
 	}
 	w.clock.advance(10 * time.Second)
+	w.settle()
 	require.EqualValues(t, 25, get[*kmsg.HeartbeatResponse](t, w.send(&kmsg.HeartbeatRequest{Group: "g", MemberID: id, Generation: gen}, 3)).ErrorCode)
 	require.NotEmpty(t, w.lines.FilterMessage(string(group.MemberExpired)).All())
 }

@@ -178,6 +178,27 @@ func (c *modelClock) NewTimer(d time.Duration) (fired <-chan time.Time, stop fun
 	return t.fired, func() bool { return c.drop(t) }
 }
 
+// await waits until someone has set a timer that is to fire after exactly d.
+func (c *modelClock) await(t testing.TB, d time.Duration) {
+	t.Helper()
+	limit := time.After(10 * time.Second)
+	for {
+		c.mu.Lock()
+		for _, timer := range c.timers {
+			if timer.at.Equal(c.now.Add(d)) {
+				c.mu.Unlock()
+				return
+			}
+		}
+		c.mu.Unlock()
+		select {
+		case <-c.set:
+		case <-limit:
+			t.Fatalf("nobody waits for %s", d)
+		}
+	}
+}
+
 func (c *modelClock) drop(t *modelTimer) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
