@@ -22,13 +22,15 @@ const (
 	keySASLAuthenticate = int16(kmsg.SASLAuthenticate)
 
 	// lookAgain is how long a silent connection to a broker is trusted before it is asked whether it still stands, and how
-	// long a stand-in serves before the port's own broker is tried again.
+	// long a stand-in serves at least before the port's own broker is tried again.
 	lookAgain = 100 * time.Millisecond
-	standIn   = time.Second
 )
 
 // errLostLogin: the connection to the broker has gone and with it the client's login, which cannot be repeated for it.
 var errLostLogin = errors.New("the broker closed the connection on which the client had logged in")
+
+// errStandIn: what concerns one broker alone no other may answer.
+var errStandIn = errors.New("the port's broker cannot be reached, and the request concerns it alone")
 
 // errLostProduce: records may have been lost with the connection, which a client that waits for no answer learns only from
 // the end of its own.
@@ -159,6 +161,9 @@ func (l *link) Connect(h wire.Header, answered bool) error {
 			return err
 		}
 	}
+	if l.standIn && ofBroker(h.Key) {
+		return errStandIn
+	}
 	if answered {
 		l.unacked = false
 		l.pending.Add(1)
@@ -221,8 +226,21 @@ func (l *link) drop() {
 	l.wr.Release()
 	l.mu.Lock()
 	l.nc = nil
+	l.setStandIn(false)
 	l.mu.Unlock()
-	l.raw, l.rd, l.wr, l.unacked, l.standIn = nil, nil, nil, false, false
+	l.raw, l.rd, l.wr, l.unacked = nil, nil, nil, false
+}
+
+// setStandIn notes what kind of broker serves; l.mu is held.
+func (l *link) setStandIn(is bool) {
+	if l.standIn != is {
+		l.standIn = is
+		if is {
+			l.srv.standIns.Add(1)
+		} else {
+			l.srv.standIns.Add(-1)
+		}
+	}
 }
 
 // dial connects to the port's broker or, on the bootstrap port, to any. While the port's broker cannot be reached another
@@ -294,7 +312,8 @@ func (l *link) adopt(nc net.Conn, standIn bool) error {
 		_ = nc.Close() // never used
 		return net.ErrClosed
 	}
-	l.nc, l.standIn, l.checked = nc, standIn, time.Now()
+	l.nc, l.checked = nc, time.Now()
+	l.setStandIn(standIn)
 	l.raw = nil
 	if sc, ok := nc.(syscall.Conn); ok {
 		if raw, err := sc.SyscallConn(); err == nil {
@@ -428,6 +447,7 @@ func (l *link) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
+	l.setStandIn(false)
 	if l.cancel != nil {
 		l.cancel()
 	}

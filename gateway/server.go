@@ -6,6 +6,7 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -58,6 +59,8 @@ type Server struct {
 	local wire.Local
 	log   *zap.Logger
 	dials dials
+
+	standIns atomic.Int64 // connections served by another broker than their port's
 
 	ctx    context.Context // ends when Shutdown gives the connections up
 	cancel context.CancelFunc
@@ -142,6 +145,9 @@ func (s *Server) unbind() {
 
 // Addr is the address of the bootstrap listener, once started.
 func (s *Server) Addr() net.Addr { return s.listeners[0].ln.Addr() }
+
+// StandIns is the number of client connections whose port's broker cannot be reached and for which another one answers.
+func (s *Server) StandIns() int { return int(s.standIns.Load()) }
 
 // serve runs one client connection to its end.
 func (s *Server) serve(nc net.Conn, broker int32) {

@@ -12,7 +12,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
-	"go.uber.org/goleak"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
 
@@ -65,9 +64,6 @@ func freePorts(t testing.TB, n int) int32 {
 // newStand starts a cluster of n brokers and a gateway; edit may change the gateway's configuration.
 func newStand(t testing.TB, n int, local wire.Local, edit func(*gateway.Config), opts ...kfake.Opt) *stand {
 	t.Helper()
-	if tt, ok := t.(*testing.T); ok {
-		t.Cleanup(func() { goleak.VerifyNone(tt) })
-	}
 	cluster, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(n)}, opts...)...)
 	require.NoError(t, err)
 	t.Cleanup(cluster.Close)
@@ -79,9 +75,6 @@ func newStand(t testing.TB, n int, local wire.Local, edit func(*gateway.Config),
 // newStandAt starts a gateway in front of the brokers at seeds, of which there are n with ids from 0.
 func newStandAt(t testing.TB, seeds []string, n int, local wire.Local, edit func(*gateway.Config)) *stand {
 	t.Helper()
-	if tt, ok := t.(*testing.T); ok {
-		t.Cleanup(func() { goleak.VerifyNone(tt) })
-	}
 	first := freePorts(t, n+1)
 	s := &stand{t: t, ports: gateway.Ports{Host: "127.0.0.1", First: first + 1, Last: first + int32(n)}}
 	var err error

@@ -124,9 +124,14 @@ type rig struct {
 
 func newRig(t testing.TB, cfg Config) *rig {
 	t.Helper()
+	return newRigWith(t, cfg, newFakeUp())
+}
+
+func newRigWith(t testing.TB, cfg Config, up *fakeUp) *rig {
+	t.Helper()
 	client, server := tcpPair(t)
 	cfg = cfg.Defaults()
-	r := &rig{t: t, nc: client, up: newFakeUp(), local: make(localChan, 1000), end: make(chan error, 1)}
+	r := &rig{t: t, nc: client, up: up, local: make(localChan, 1000), end: make(chan error, 1)}
 	r.conn = NewConn(&cfg, server, 3, r.up, r.local)
 	go func() { r.end <- r.conn.Run() }()
 	t.Cleanup(func() { r.conn.Close() })
@@ -336,12 +341,13 @@ func TestProduceWithoutAcksHasNoSlot(t *testing.T) {
 }
 
 func TestApiVersionsOfAnyVersionIsLookedAt(t *testing.T) {
-	r := newRig(t, Config{})
 	got := make(chan int16, 3)
-	r.up.look = func(h Header, _ []byte) (Verdict, error) {
+	up := newFakeUp()
+	up.look = func(h Header, _ []byte) (Verdict, error) {
 		got <- h.Version
 		return Verdict{Body: []byte{0, 35}}, nil
 	}
+	r := newRigWith(t, Config{}, up)
 	for i, v := range []int16{0, 99, 32767} {
 		req := kmsg.NewPtrApiVersionsRequest()
 		req.Version = v
@@ -580,9 +586,9 @@ func TestHeldBytesAreBounded(t *testing.T) {
 }
 
 func TestRequestsThatCannotBePassed(t *testing.T) {
-	r := newRig(t, Config{})
-	r.up.down = errors.New("no broker")
-	r.up.refuse = func(h Header) (Verdict, error) {
+	up := newFakeUp()
+	up.down = errors.New("no broker")
+	up.refuse = func(h Header) (Verdict, error) {
 		if h.Key != 3 {
 			return Verdict{}, errors.New("no answer")
 		}
@@ -590,6 +596,7 @@ func TestRequestsThatCannotBePassed(t *testing.T) {
 		resp.Version = h.Version
 		return Verdict{Resp: resp}, nil
 	}
+	r := newRigWith(t, Config{}, up)
 	r.write(metadata(1), heartbeat(2), metadata(3))
 	answer(r.take())
 	r.expect(1, 2, 3)
@@ -601,13 +608,14 @@ func TestRequestsThatCannotBePassed(t *testing.T) {
 }
 
 func TestHeldBackAnswerKeepsItsPlace(t *testing.T) {
-	r := newRig(t, Config{})
-	r.up.down = errors.New("no broker")
-	r.up.refuse = func(h Header) (Verdict, error) {
+	up := newFakeUp()
+	up.down = errors.New("no broker")
+	up.refuse = func(h Header) (Verdict, error) {
 		resp := kmsg.NewPtrMetadataResponse()
 		resp.Version = h.Version
 		return Verdict{Resp: resp, After: 100 * time.Millisecond}, nil
 	}
+	r := newRigWith(t, Config{}, up)
 	start := time.Now()
 	r.write(metadata(1), heartbeat(2))
 	answer(r.take())
@@ -643,7 +651,6 @@ func TestFramesInEveryCut(t *testing.T) {
 // feed is the body of FuzzFrame.
 func feed(t *testing.T, input []byte, cut int) {
 	r := newRig(t, Config{ProgressTimeout: 10 * time.Second, MaxRequestBytes: 1 << 20, DrainTimeout: 10 * time.Second})
-	r.up.refuse = func(Header) (Verdict, error) { return Verdict{}, errors.New("down") }
 	go func() {
 		for req := range r.local {
 			answer(req)
