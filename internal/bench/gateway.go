@@ -166,12 +166,16 @@ func producerPerf(ctx context.Context, addr, topic string, records, size int) (f
 // consumerPerf returns records a second of fetching alone, without the time in which the group forms.
 func consumerPerf(ctx context.Context, addr, topic string, records int) (float64, error) {
 	group := fmt.Sprintf("perf-%d", time.Now().UnixNano())
-	out, err := perf(ctx, "kafka-consumer-perf-test", "--bootstrap-server", addr, "--topic", topic, "--group", group, "--messages", strconv.Itoa(records), "--timeout", "60000")
+	out, err := perf(ctx, "kafka-consumer-perf-test", "--bootstrap-server", addr, "--topic", topic, "--group", group, "--num-records", strconv.Itoa(records), "--timeout", "60000")
 	if err != nil {
 		return 0, err
 	}
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	head, values := splitRow(lines[0]), splitRow(lines[len(lines)-1])
+	title := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "start.time") })
+	if title < 0 {
+		return 0, fmt.Errorf("the consumer's output has no title row: %q", out)
+	}
+	head, values := splitRow(lines[title]), splitRow(lines[len(lines)-1])
 	i := slices.Index(head, "fetch.nMsg.sec")
 	n := slices.Index(head, "data.consumed.in.nMsg")
 	if i < 0 || n < 0 || len(values) <= max(i, n) {

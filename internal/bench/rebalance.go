@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+
 	"github.com/coordinatord/coordinatord/internal/load"
 )
 
@@ -46,6 +48,7 @@ func rebalance(ctx context.Context, e *env) error {
 type crowd struct {
 	members []*load.Member
 	conns   []*load.Conn
+	round   int32
 }
 
 func newCrowd(addr, group string, n int) (*crowd, error) {
@@ -80,42 +83,101 @@ func (g *crowd) close() {
 	}
 }
 
-// rebalance lets all members join and sync and returns the time from the last JoinGroup until the last answer.
-func (g *crowd) rebalance(context.Context) (time.Duration, error) {
-	joins := make([]error, len(g.members))
+// rebalance lets all members join with a changed subscription and returns the time from the last JoinGroup until every
+// member has its assignment of one and the same generation.
+func (g *crowd) rebalance(ctx context.Context) (time.Duration, error) {
+	g.round++
 	for i, m := range g.members {
-		joins[i] = g.conns[i].Send(m.JoinRequest())
-	}
-	if err := errors.Join(joins...); err != nil {
-		return 0, err
+		m.Round = g.round
+		if err := g.conns[i].Send(m.JoinRequest()); err != nil {
+			return 0, err
+		}
 	}
 	last := time.Now()
-	errs := make([]error, len(g.members))
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stable := &rollCall{of: len(g.members), at: map[int32]int{}, done: make(chan struct{})}
 	var wg sync.WaitGroup
 	for i, m := range g.members {
 		wg.Go(func() {
-			c := g.conns[i]
-			for again := true; again; {
-				resp, err := c.Receive(m.JoinRequest())
-				if err != nil {
-					errs[i] = err
-					return
-				}
-				if again, errs[i] = m.Joined(resp); errs[i] != nil {
-					return
-				}
-				if again {
-					errs[i] = c.Send(m.JoinRequest())
-				}
+			if err := follow(ctx, g.conns[i], m, stable); err != nil {
+				cancel(err)
 			}
-			resp, err := c.Request(m.SyncRequest())
-			if err != nil {
-				errs[i] = err
-				return
-			}
-			errs[i] = m.Synced(resp)
 		})
 	}
 	wg.Wait()
-	return time.Since(last), errors.Join(errs...)
+	if err := context.Cause(ctx); err != nil {
+		return 0, err
+	}
+	return stable.when.Sub(last), nil
+}
+
+// rollCall waits for all members to be in one generation.
+type rollCall struct {
+	mu   sync.Mutex
+	of   int
+	at   map[int32]int
+	when time.Time
+	done chan struct{}
+}
+
+func (r *rollCall) present(generation int32) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.at[generation]++; r.at[generation] == r.of {
+		r.when = time.Now()
+		close(r.done)
+	}
+}
+
+// follow does what a client does whose first JoinGroup has been sent: it joins again when told to, syncs, and heartbeats
+// until the whole group is there.
+func follow(ctx context.Context, c *load.Conn, m *load.Member, all *rollCall) error {
+	for {
+		resp, err := c.Receive(m.JoinRequest())
+		if err != nil {
+			return err
+		}
+		again, err := m.Joined(resp)
+		if err != nil {
+			return err
+		}
+		if !again {
+			if resp, err = c.Request(m.SyncRequest()); err != nil {
+				return err
+			}
+			if err = m.Synced(resp); err == nil {
+				all.present(m.Generation)
+				err = heartbeatUntil(ctx, c, m, all.done)
+			}
+			if !errors.Is(err, kerr.RebalanceInProgress) {
+				return err
+			}
+		}
+		if err := c.Send(m.JoinRequest()); err != nil {
+			return err
+		}
+	}
+}
+
+// heartbeatUntil returns nil once done is closed, or the error of a heartbeat.
+func heartbeatUntil(ctx context.Context, c *load.Conn, m *load.Member, done <-chan struct{}) error {
+	pace := time.NewTicker(50 * time.Millisecond)
+	defer pace.Stop()
+	for {
+		select {
+		case <-done:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-pace.C:
+		}
+		resp, err := c.Request(m.HeartbeatRequest())
+		if err != nil {
+			return err
+		}
+		if err := load.CheckHeartbeat(resp); err != nil {
+			return err
+		}
+	}
 }

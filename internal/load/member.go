@@ -1,6 +1,7 @@
 package load
 
 import (
+	"encoding/binary"
 	"fmt"
 	"time"
 
@@ -20,6 +21,7 @@ type Member struct {
 	ID         string
 	Generation int32
 	Leader     bool
+	Round      int32 // goes into the subscription: another one makes a rebalance
 	members    []kmsg.JoinGroupResponseMember
 }
 
@@ -35,6 +37,7 @@ func (m *Member) JoinRequest() *kmsg.JoinGroupRequest {
 	p.Name = "range"
 	meta := kmsg.NewConsumerMemberMetadata()
 	meta.Topics = []string{"load"}
+	meta.UserData = binary.BigEndian.AppendUint32(nil, uint32(m.Round))
 	p.Metadata = meta.AppendTo(nil)
 	req.Protocols = append(req.Protocols, p)
 	return req

@@ -48,6 +48,15 @@ type Options struct {
 	LogLevel string
 	// SASL, if set, makes clients authenticate.
 	SASL *SASL
+	// Listeners are further plaintext listeners of a single broker.
+	Listeners []Listener
+}
+
+// Listener is a listener whose clients are told another address: that of something that stands before the broker.
+type Listener struct {
+	Name       string
+	Addr       string // host:port where the broker listens
+	Advertised string // host:port that clients are told
 }
 
 // SASL turns the listener of the clients into SASL_PLAINTEXT with the
@@ -198,6 +207,11 @@ func (c *Cluster) properties(o Options, b *Broker, voters []string, controller s
 		for _, m := range []string{"256", "512"} {
 			p["listener.name.client.scram-sha-"+m+".sasl.jaas.config"] = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
 		}
+	}
+	for _, l := range o.Listeners {
+		p["listeners"] += "," + l.Name + "://" + l.Addr
+		p["advertised.listeners"] += "," + l.Name + "://" + l.Advertised
+		p["listener.security.protocol.map"] += "," + l.Name + ":PLAINTEXT"
 	}
 	maps.Copy(p, o.Properties)
 	return p
