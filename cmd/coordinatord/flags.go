@@ -53,6 +53,10 @@ func (d *daemonFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&d.logFormat, "log-format", d.logFormat, "console or json; logs go to standard error")
 	fs.StringVar(&d.logLevel, "log-level", d.logLevel, "debug, info, warn or error")
 	fs.StringVar(&c.RaftLogStore, "raft-log-store", c.RaftLogStore, "how the Raft log is kept: bbolt or wal; fixed when the directory is new")
+	fs.DurationVar(&c.Raft.SnapshotInterval, "raft-snapshot-interval", c.Raft.SnapshotInterval, "how often to see whether a snapshot is due (default 10s)")
+	fs.Uint64Var(&c.Raft.SnapshotThreshold, "raft-snapshot-threshold", c.Raft.SnapshotThreshold, "log entries after which a snapshot is due (default 20000)")
+	fs.Uint64Var(&c.Raft.TrailingLogs, "raft-trailing-logs", c.Raft.TrailingLogs, "log entries kept behind a snapshot (default 1024; in a cluster 50000)")
+	fs.DurationVar(&c.Raft.WriteBehind, "raft-write-behind", c.Raft.WriteBehind, "how often the copy of the state on disk is brought up to date (default 1s)")
 	fs.BoolVar(&c.LeaderHints, "leader-hints", c.LeaderHints, "let Fetch above version 15 through and rewrite the leader hints in its answers (slower)")
 	fs.DurationVar(&c.DrainTimeout, "drain-timeout", c.DrainTimeout, "how long a stop waits for requests in flight")
 

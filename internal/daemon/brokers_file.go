@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -51,12 +52,14 @@ func (p *process) saveBrokers(last bool) {
 	}
 	p.kept = last
 	data := p.directory.Snapshot()
-	if data == nil {
+	if data == nil || bytes.Equal(data, p.inFile) {
 		return
 	}
 	if err := replaceFile(filepath.Join(p.cfg.DataDir, brokersFile), data); err != nil {
 		p.log.Warn("what is known of Kafka cannot be kept for the next start", zap.Error(err))
+		return
 	}
+	p.inFile = data
 }
 
 // replaceFile writes a file in one step. The data directory is locked, so nobody else uses the name in between.

@@ -23,6 +23,7 @@ type Config struct {
 	RaftListen   string // --raft-listen
 	Cluster      []Peer // --cluster; empty is a single node
 	RaftLogStore string // --raft-log-store, "bbolt" or "wal"
+	Raft         RaftTuning
 
 	HTTP  string // --http; empty serves none
 	Pprof bool   // --pprof
@@ -34,6 +35,14 @@ type Config struct {
 	ConnectionsMaxIdle    time.Duration // connections.max.idle.ms
 	SocketRequestMaxBytes int32         // socket.request.max.bytes
 	DrainTimeout          time.Duration // --drain-timeout: how long a stop waits for requests that are in flight
+}
+
+// RaftTuning is how the log is kept short. A zero takes raftstore's default.
+type RaftTuning struct {
+	SnapshotInterval  time.Duration // --raft-snapshot-interval
+	SnapshotThreshold uint64        // --raft-snapshot-threshold, entries
+	TrailingLogs      uint64        // --raft-trailing-logs, entries
+	WriteBehind       time.Duration // --raft-write-behind
 }
 
 // Peer is an initial voter of --cluster.

@@ -75,7 +75,8 @@ type process struct {
 
 	keep    chan struct{} // capacity 1: what is known of Kafka has changed
 	keepMu  sync.Mutex    // of the file
-	kept    bool          // the file was written for the last time
+	inFile  []byte        // what it holds
+	kept    bool          // it was written for the last time
 	workers sync.WaitGroup
 	ctx     context.Context // of the workers
 	cancel  context.CancelFunc
@@ -223,15 +224,21 @@ func (p *process) awaitKafka() {
 	p.log.Info("Kafka answers", zap.String("cluster_id", clusterID), zap.Int32s("brokers", p.directory.Table().IDs()))
 }
 
+// keepTopicsEvery is how often topics that were learnt meanwhile are kept; brokers are kept when they change.
+const keepTopicsEvery = 10 * time.Second
+
 func (p *process) keepBrokers() {
 	p.saveBrokers(false)
+	ticker := time.NewTicker(keepTopicsEvery)
+	defer ticker.Stop()
 	for {
 		select {
 		case <-p.keep:
-			p.saveBrokers(false)
+		case <-ticker.C:
 		case <-p.ctx.Done():
 			return
 		}
+		p.saveBrokers(false)
 	}
 }
 
