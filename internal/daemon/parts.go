@@ -22,17 +22,13 @@ const shard = 0 // of the one Raft group that there is
 // openStore starts the loop and opens the log that feeds it.
 func (p *process) openStore(registry *registry, clusterID string) error {
 	loop := coordinator.New(coordinator.Config{
-		Group:             p.cfg.Group,
-		Topics:            topics{p.directory},
-		Logger:            p.log.Named("groups"),
-		Metrics:           coordinator.NewMetrics(registry),
-		Owner:             func(group string) (int32, bool) { return p.directory.Table().Coordinator(group) },
-		NotLeader:         raftstore.ErrNotLeader,
-		SnapshotInterval:  p.cfg.Raft.SnapshotInterval,
-		SnapshotThreshold: p.cfg.Raft.SnapshotThreshold,
-		TrailingLogs:      p.cfg.Raft.TrailingLogs,
-		WriteBehind:       p.cfg.Raft.WriteBehind,
-		Fatal:             p.die,
+		Group:     p.cfg.Group,
+		Topics:    topics{p.directory},
+		Logger:    p.log.Named("groups"),
+		Metrics:   coordinator.NewMetrics(registry),
+		Owner:     func(group string) (int32, bool) { return p.directory.Table().Coordinator(group) },
+		NotLeader: raftstore.ErrNotLeader,
+		Fatal:     p.die,
 	})
 	p.loop.Store(loop)
 	peers := make([]raftstore.Peer, len(p.cfg.Cluster))
@@ -41,16 +37,20 @@ func (p *process) openStore(registry *registry, clusterID string) error {
 	}
 	name := strconv.Itoa(shard)
 	store, err := raftstore.Open(raftstore.Config{
-		NodeID:    p.cfg.NodeID,
-		Shard:     shard,
-		Dir:       p.cfg.DataDir,
-		ClusterID: clusterID,
-		LogStore:  p.cfg.RaftLogStore,
-		Listen:    p.cfg.RaftListen,
-		Peers:     peers,
-		Fatal:     p.die,
-		Observer:  newLogMetrics(registry, name),
-		Logger:    p.log.Named("raft"),
+		NodeID:            p.cfg.NodeID,
+		Shard:             shard,
+		Dir:               p.cfg.DataDir,
+		ClusterID:         clusterID,
+		LogStore:          p.cfg.RaftLogStore,
+		Listen:            p.cfg.RaftListen,
+		Peers:             peers,
+		Fatal:             p.die,
+		SnapshotInterval:  p.cfg.Raft.SnapshotInterval,
+		SnapshotThreshold: p.cfg.Raft.SnapshotThreshold,
+		TrailingLogs:      p.cfg.Raft.TrailingLogs,
+		WriteBehind:       p.cfg.Raft.WriteBehind,
+		Observer:          newLogMetrics(registry, name),
+		Logger:            p.log.Named("raft"),
 	}, handler{loop, p.lead})
 	if err != nil {
 		return sentence(err)
