@@ -177,6 +177,9 @@ func (c *Core) NextDeadline() (time.Time, bool) {
 
 // Lead begins leadership.
 func (c *Core) Lead(now time.Time) {
+	if c.leading {
+		c.Resign(now) // a new term: what was proposed in the old one has no owner any more
+	}
 	c.leading = true
 	clear(c.seen)
 	c.effects(now, c.m.Lead(now))

@@ -83,6 +83,7 @@ type Loop struct {
 
 	mu     sync.Mutex
 	inbox  []input
+	since  time.Time // when the first of the inbox came
 	closed bool
 	wake   chan struct{}
 
@@ -144,6 +145,9 @@ func (l *Loop) push(in input) bool {
 	}
 	l.inbox = append(l.inbox, in)
 	first := len(l.inbox) == 1
+	if first {
+		l.since = l.cfg.Clock.Now()
+	}
 	l.mu.Unlock()
 	if first {
 		select {
@@ -177,7 +181,7 @@ func (l *Loop) run() {
 	for {
 		l.mu.Lock()
 		batch, l.inbox = l.inbox, batch[:0]
-		closed := l.closed
+		closed, since := l.closed, l.since
 		l.mu.Unlock()
 		if len(batch) == 0 {
 			if closed {
@@ -187,7 +191,7 @@ func (l *Loop) run() {
 			l.sleep()
 			continue
 		}
-		l.round(batch)
+		l.round(batch, since)
 		clear(batch)
 		if cap(batch) > maxInbox {
 			batch = nil
@@ -195,10 +199,11 @@ func (l *Loop) run() {
 	}
 }
 
-// round handles a batch of inputs with one look at the clock.
-func (l *Loop) round(batch []input) {
+// round handles a batch of inputs, the first of which came at since, with one look at the clock. Inputs come before
+// deadlines: after a stall, heartbeats that have waited here save their members.
+func (l *Loop) round(batch []input, since time.Time) {
 	now := l.cfg.Clock.Now()
-	l.cfg.Metrics.round(len(batch))
+	l.cfg.Metrics.round(len(batch), now.Sub(since))
 	for i := range batch {
 		in := &batch[i]
 		switch {

@@ -19,6 +19,8 @@ type Metrics struct {
 	proposal  prometheus.Histogram
 	inputs    prometheus.Counter
 	rounds    prometheus.Counter
+	lag       prometheus.Gauge
+	maxLag    time.Duration // since the last look at the gauges
 	notices   *prometheus.CounterVec
 	askFailed prometheus.Counter
 
@@ -60,6 +62,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		}),
 		inputs: counter("loop_inputs_total", "Things the coordinator's loop has handled: requests, committed batches and others."),
 		rounds: counter("loop_rounds_total", "Rounds of the coordinator's loop; inputs per round tell how busy it is."),
+		lag:    gauge("loop_lag_seconds", "The longest that something has waited for the coordinator's loop in the last second of work."),
 		notices: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "coordinatord_group_events_total", Help: "Events of groups, by kind.",
 		}, []string{"event"}),
@@ -74,7 +77,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		proposals: gauge("proposals_in_flight", "Records proposed and not yet committed."),
 		leading:   gauge("leading", "1 while this node is the coordinator."),
 	}
-	reg.MustRegister(m.requests, m.proposal, m.inputs, m.rounds, m.notices, m.askFailed, m.groups, m.members, m.offsets,
+	reg.MustRegister(m.requests, m.proposal, m.inputs, m.rounds, m.lag, m.notices, m.askFailed, m.groups, m.members, m.offsets,
 		m.parked, m.waiting, m.proposals, m.leading)
 	return m
 }
@@ -109,7 +112,8 @@ func (m *Metrics) counter(key int16, code group.Code) prometheus.Counter {
 
 func (m *Metrics) proposed(d time.Duration) { m.proposal.Observe(d.Seconds()) }
 
-func (m *Metrics) round(inputs int) {
+func (m *Metrics) round(inputs int, lag time.Duration) {
+	m.maxLag = max(m.maxLag, lag)
 	m.rounds.Inc()
 	m.inputs.Add(float64(inputs))
 }
@@ -125,6 +129,8 @@ func (m *Metrics) gauges(s group.Stats, waiting, proposals int, leading bool) {
 		m.lastStates = append(m.lastStates, state)
 		m.groups.WithLabelValues(state).Set(float64(n))
 	}
+	m.lag.Set(m.maxLag.Seconds())
+	m.maxLag = 0
 	m.members.Set(float64(s.Members))
 	m.offsets.Set(float64(s.Offsets))
 	m.parked.Set(float64(s.Parked))
