@@ -50,7 +50,7 @@ crash: ## 100 times kill -9 under commit load: nothing acknowledged is lost
 .PHONY: durability
 durability: ## count the syncs of a serial client's commits (needs strace), and see a planted lack of them
 	@command -v strace >/dev/null || { echo "make durability needs strace (apt-get install strace)" >&2; exit 1; }
-	$(GO) test -count=1 -v -timeout 10m -run 'Synced|Syncs' ./internal/crash -durability
+	$(GO) test -count=1 -v -timeout 10m -tags durability -run 'Synced|Syncs' ./internal/crash
 
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZTIME (30s)
