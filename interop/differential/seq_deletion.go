@@ -105,7 +105,7 @@ func (s *Script) dropTopic(topic string) {
 		s.stop("%v", err)
 	}
 	g := s.Group("probe", 9)
-	s.until("the topic to be unknown", func() bool {
+	s.patient("the topic to be unknown", 100*time.Second, func() bool {
 		return codes(s.ask(g.CommitRequest(-1, "", nil, topic, 0, 0)))[0] == 3
 	})
 	s.ask(g.DeleteGroupsRequest(g.ID))

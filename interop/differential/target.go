@@ -26,7 +26,7 @@ const (
 	minSession   = 100
 	maxSession   = 60000
 	maxMembers   = 4
-	initialDelay = 800 * time.Millisecond
+	initialDelay = 2 * time.Second
 	sweepEvery   = time.Second
 )
 
