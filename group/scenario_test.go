@@ -274,7 +274,9 @@ func (w *world) control(a args) {
 	case "held":
 		w.leader.HeldTopics(func(name string, id TopicID) { fmt.Fprintf(&w.out, "held %s id=%d\n", name, id[15]) })
 	case "topics":
-		w.leader.Topics(func(name string, id TopicID, n int32) { fmt.Fprintf(&w.out, "topic %s id=%d partitions=%d\n", name, id[15], n) })
+		w.leader.Topics(func(name string, id TopicID, n int32) {
+			fmt.Fprintf(&w.out, "topic %s id=%d partitions=%d\n", name, id[15], n)
+		})
 	default:
 		w.t.Fatalf("unknown command %q", a.words[0])
 	}

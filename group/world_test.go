@@ -24,6 +24,8 @@ type world struct {
 	labels   map[ReqID]string
 	answered map[ReqID]bool
 	fresh    int
+	seen     func(Reply)      // called for each reply, when set
+	handed   map[string]int32 // by group, the last generation that was begun
 	out      strings.Builder
 }
 
@@ -32,7 +34,7 @@ func newWorld(t testing.TB, cfg Config) *world {
 	return &world{
 		t: t, cfg: cfg, leader: New(cfg), replica: New(cfg),
 		now:    time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
-		labels: make(map[ReqID]string), answered: make(map[ReqID]bool),
+		labels: make(map[ReqID]string), answered: make(map[ReqID]bool), handed: make(map[string]int32),
 	}
 }
 
@@ -48,7 +50,14 @@ func (w *world) take(fx Effects) {
 		if w.answered[r.Req] {
 			w.t.Fatalf("request %d answered twice: %+v", r.Req, r.Result)
 		}
+		if w.labels[r.Req] == "" {
+			w.t.Fatalf("answer to nobody: %+v", r)
+		}
 		w.answered[r.Req] = true
+		if w.seen != nil {
+			w.seen(r)
+			continue
+		}
 		fmt.Fprintf(&w.out, "%s: %s\n", w.labels[r.Req], formatResult(r.Result))
 	}
 	for _, n := range fx.Notices {
@@ -60,6 +69,9 @@ func (w *world) take(fx Effects) {
 	proposed := slices.Clone(fx.Proposals)
 	if w.hold {
 		for _, p := range proposed {
+			if w.seen != nil {
+				break
+			}
 			fmt.Fprintf(&w.out, "propose %s\n", formatRecord(p.Record))
 		}
 		w.pending = append(w.pending, proposed...)
@@ -89,14 +101,31 @@ func (w *world) apply(r Record) Outcome {
 	if err := w.leader.check(); err != nil {
 		w.t.Fatalf("after %s: %v", formatRecord(r), err)
 	}
+	w.noteGeneration(r, o)
 	return o
+}
+
+// noteGeneration demands that no generation of a group begins twice, until the group is deleted.
+func (w *world) noteGeneration(r Record, o Outcome) {
+	w.t.Helper()
+	if meta, ok := r.(*GroupMeta); ok && !o.Stale && meta.Phase == PhaseCompleting {
+		if last, ok := w.handed[meta.Group]; ok && meta.Generation <= last {
+			w.t.Fatalf("generation %d of %q begins after %d", meta.Generation, meta.Group, last)
+		}
+		w.handed[meta.Group] = meta.Generation
+	}
+	for name := range w.handed {
+		if w.leader.find(name) == nil {
+			delete(w.handed, name)
+		}
+	}
 }
 
 // advance lets time pass, stopping at each deadline.
 func (w *world) advance(d time.Duration) {
 	w.t.Helper()
 	end := w.now.Add(d)
-	for range 100000 {
+	for range 3000 {
 		next, ok := w.leader.NextDeadline()
 		if !ok || next.After(end) {
 			w.now = end
