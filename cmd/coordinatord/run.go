@@ -88,7 +88,7 @@ A flag wins over the environment, the environment over the file.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	root.AddCommand(
 		a.serveCommand(), a.devCommand(), a.checkCommand(),
-		a.statusCommand(), a.groupsCommand(), a.versionCommand(),
+		a.statusCommand(), a.groupsCommand(), a.inspectCommand(), a.versionCommand(),
 	)
 	return root
 }

@@ -119,6 +119,8 @@ func TestUsageErrors(t *testing.T) {
 		"groups":                    {[]string{"groups"}, nil, []string{"list", "reset-offsets"}},
 		"groups unknown":            {[]string{"groups", "drop"}, nil, []string{`"drop"`}},
 		"describe nothing":          {[]string{"groups", "describe"}, nil, []string{"arg"}},
+		"inspect nothing":           {[]string{"inspect"}, nil, []string{"--data-dir"}},
+		"inspect both":              {[]string{"inspect", "--data-dir", "d", "--entries", "--group", "g"}, nil, []string{"--entries", "--group"}},
 		"output":                    {[]string{"groups", "list", "--output", "xml"}, nil, []string{"--output"}},
 		"status http":               {[]string{"status", "--http", "x"}, nil, []string{"--http", `"x"`}},
 		"reset nothing":             {[]string{"groups", "reset-offsets", "g", "--topic", "t"}, nil, []string{"--to-earliest"}},
