@@ -101,7 +101,9 @@ func TestTopicsAreRefreshed(t *testing.T) {
 // TestTopicsShareAQuestion holds the first question back while many callers come: they share the second one.
 func TestTopicsShareAQuestion(t *testing.T) {
 	c := newCluster(t, kfake.NumBrokers(1), kfake.SeedTopics(1, "a", "b"))
-	d := newDirectory(t, c.ListenAddrs(), nil)
+	looked := make(chan struct{}) // The first look has ended, which would ask for topics, too.
+	d := newDirectory(t, c.ListenAddrs(), func(c *DirectoryConfig) { c.OnChange = sync.OnceFunc(func() { close(looked) }) })
+	<-looked
 	release, held := make(chan struct{}), make(chan struct{})
 	var asked atomic.Int32
 	var once sync.Once
