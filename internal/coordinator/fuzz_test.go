@@ -34,7 +34,7 @@ func seeds() [][]byte {
 	member := "client-id-1" // as the first member's id is made
 	msgs := []kmsg.Request{
 		joinRequest("g", ""),
-		&kmsg.JoinGroupRequest{Group: "g", InstanceID: str("i"), SessionTimeoutMillis: 10000, ProtocolType: "consumer", Protocols: joinRequest("g", "").Protocols},
+		joinRequest("g", member),
 		&kmsg.SyncGroupRequest{
 			Group: "g", Generation: 1, MemberID: member, ProtocolType: str("consumer"), Protocol: str("range"),
 			GroupAssignment: []kmsg.SyncGroupRequestGroupAssignment{{MemberID: member, MemberAssignment: []byte("a")}},
@@ -46,6 +46,7 @@ func seeds() [][]byte {
 			Group: "g", RequireStable: true, Topics: []kmsg.OffsetFetchRequestTopic{{Topic: "orders", Partitions: []int32{0}}},
 			Groups: []kmsg.OffsetFetchRequestGroup{{Group: "g"}, {Group: "simple", Topics: []kmsg.OffsetFetchRequestGroupTopic{{TopicID: orders.ID, Partitions: []int32{3}}}}},
 		},
+		&kmsg.JoinGroupRequest{Group: "g", InstanceID: str("i"), SessionTimeoutMillis: 10000, ProtocolType: "consumer", Protocols: joinRequest("g", "").Protocols},
 		&kmsg.DescribeGroupsRequest{Groups: []string{"g", "none"}, IncludeAuthorizedOperations: true},
 		&kmsg.ListGroupsRequest{StatesFilter: []string{"Empty"}},
 		&kmsg.OffsetDeleteRequest{Group: "g", Topics: []kmsg.OffsetDeleteRequestTopic{{Topic: "orders", Partitions: []kmsg.OffsetDeleteRequestTopicPartition{{}}}}},
@@ -55,9 +56,12 @@ func seeds() [][]byte {
 	var out [][]byte
 	for v := range int16(11) {
 		var in []byte
-		for _, m := range msgs {
+		for i, m := range msgs {
+			if i == 1 && v < 4 {
+				continue // its first join has been accepted
+			}
 			r := ownVersions[m.Key()]
-			in = frame(in, m, min(max(v, r[0]), r[1]), byte(m.Key()%3))
+			in = frame(in, m, min(max(v, r[0]), r[1]), byte(i&1))
 		}
 		out = append(out, in)
 	}
