@@ -73,13 +73,17 @@ func newStand(t testing.TB, n int, local wire.Local, edit func(*gateway.Config),
 }
 
 // newStandAt starts a gateway in front of the brokers at seeds, of which there are n with ids from 0.
-func newStandAt(t testing.TB, seeds []string, n int, local wire.Local, edit func(*gateway.Config)) *stand {
+func newStandAt(t testing.TB, seeds []string, n int, local wire.Local, edit func(*gateway.Config), security ...gateway.Security) *stand {
 	t.Helper()
 	first := freePorts(t, n+1)
 	s := &stand{t: t, ports: gateway.Ports{Host: "127.0.0.1", First: first + 1, Last: first + int32(n)}}
 	var err error
 	log := zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))
-	s.dir, err = gateway.NewDirectory(gateway.DirectoryConfig{Seeds: seeds, Ports: s.ports}, log)
+	dirCfg := gateway.DirectoryConfig{Seeds: seeds, Ports: s.ports}
+	if len(security) > 0 {
+		dirCfg.Security = security[0]
+	}
+	s.dir, err = gateway.NewDirectory(dirCfg, log)
 	require.NoError(t, err)
 	s.dir.Start(context.Background())
 	t.Cleanup(s.dir.Close)
