@@ -1,7 +1,6 @@
 package group
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 )
@@ -96,8 +95,8 @@ func cloneMember(from, old *MemberImage) MemberImage {
 	if !equalProtocols(old.Protocols, from.Protocols) {
 		to.Protocols = cloneProtocols(from.Protocols)
 	}
-	if !bytes.Equal(old.Assignment, from.Assignment) {
-		to.Assignment = bytes.Clone(from.Assignment)
+	if !equalBytes(old.Assignment, from.Assignment) {
+		to.Assignment = slices.Clone(from.Assignment)
 	}
 	return to
 }

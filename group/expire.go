@@ -38,7 +38,7 @@ func (m *Machine) sweepGroup(g *group) {
 	}
 	empty := g.state() == stateEmpty
 	topics, count := m.expired(g)
-	if count == 0 && !(empty && len(g.image.topics) == 0) {
+	if count == 0 && (!empty || len(g.image.topics) > 0) {
 		return
 	}
 	m.awake(g)

@@ -30,7 +30,7 @@ func (m *Machine) heard(h *Heartbeat) Code {
 		return RebalanceInProgress
 	case stateCompleting, stateStable:
 		return None
-	default:
-		return UnknownMemberID
+	case stateEmpty:
 	}
+	return UnknownMemberID
 }

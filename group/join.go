@@ -97,9 +97,9 @@ func (m *Machine) hasRoom(lv *live, id string) bool {
 		return mb != nil && mb.join != 0 || lv.joins < m.cfg.MaxSize
 	case stateCompleting, stateStable:
 		return mb != nil || len(lv.members) < m.cfg.MaxSize
-	default:
-		return true
+	case stateEmpty:
 	}
+	return true
 }
 
 func (m *Machine) admitNew(g *group, j *Join) {
@@ -184,7 +184,7 @@ func (m *Machine) rejoin(g *group, mb *member, j *Join) {
 		}
 		m.updateMember(lv, mb, j)
 		m.prepare(g, "member "+mb.id+" joined again: "+reason(j.Reason))
-	default:
+	case stateEmpty:
 		m.refuseJoin(j, UnknownMemberID, j.MemberID)
 	}
 }

@@ -1,7 +1,6 @@
 package group
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 	"time"
@@ -44,17 +43,13 @@ func (mb *member) metadata(protocol string) []byte {
 	return nil
 }
 
-func (mb *member) offers(protocol string) bool { return offers(mb.protocols, protocol) }
-
-func offers(list []Protocol, name string) bool {
-	return slices.ContainsFunc(list, func(p Protocol) bool { return p.Name == name })
-}
-
 func equalProtocols(a, b []Protocol) bool {
 	return slices.EqualFunc(a, b, func(x, y Protocol) bool {
-		return x.Name == y.Name && bytes.Equal(x.Metadata, y.Metadata)
+		return x.Name == y.Name && equalBytes(x.Metadata, y.Metadata)
 	})
 }
+
+func equalBytes(a, b []byte) bool { return string(a) == string(b) } // which copies nothing
 
 // cloneProtocols copies names and bytes, so that nothing of the caller's buffer is held.
 func cloneProtocols(list []Protocol) []Protocol {

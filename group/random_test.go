@@ -2,6 +2,7 @@ package group
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -120,9 +121,7 @@ func (p *player) compareCopy() {
 	p.t.Helper()
 	materialise(p.leader, p.copied)
 	copied := make(map[Key]Record)
-	for k, r := range p.copied {
-		copied[k] = r
-	}
+	maps.Copy(copied, p.copied)
 	m := rebuilt(copied, p.cfg)
 	require.NoError(p.t, m.check())
 	require.Equal(p.t, p.leader.Hash(), m.Hash())

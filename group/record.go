@@ -64,7 +64,7 @@ const (
 
 // GroupMeta replaces all of a group but its offsets. It is written when a group is created, when a generation begins,
 // when its assignment arrives, when a static member is replaced, and when the last member is gone.
-type GroupMeta struct {
+type GroupMeta struct { //nolint:revive // beside OffsetCommit and TopicDrop the name has to say of what
 	Group        string
 	Sequence     uint64 // one more than the image's; otherwise the record is stale
 	Phase        Phase
@@ -77,7 +77,7 @@ type GroupMeta struct {
 }
 
 // GroupDelete removes a group and its offsets if it has no members.
-type GroupDelete struct{ Group string }
+type GroupDelete struct{ Group string } //nolint:revive // beside OffsetCommit and TopicDrop the name has to say of what
 
 // TopicUpsert remembers the id and the size of a topic that groups use.
 type TopicUpsert struct {
@@ -108,7 +108,7 @@ type StoredTopic struct {
 
 // GroupImage is a whole group as the materialised copy and snapshots hold it: applied to an image without the group, it
 // restores it. It never occurs in the log.
-type GroupImage struct {
+type GroupImage struct { //nolint:revive // beside OffsetCommit and TopicDrop the name has to say of what
 	Meta   GroupMeta // Sequence is the image's own
 	Topics []StoredTopic
 }

@@ -299,7 +299,7 @@ func (w *world) joinOf(a args) Join {
 		SessionTimeout: a.duration("session", 10*time.Second), RebalanceTimeout: a.duration("rebalance", time.Minute),
 		ProtocolType: a.text("type", "consumer"), Reason: a.text("reason", ""), FreshID: strconv.Itoa(w.fresh),
 	}
-	for _, p := range strings.Split(a.text("p", "range:x"), ",") {
+	for p := range strings.SplitSeq(a.text("p", "range:x"), ",") {
 		if p == "" {
 			continue
 		}

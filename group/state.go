@@ -16,8 +16,9 @@ const (
 	statePreparing
 	stateCompleting
 	stateStable
-	stateCount
 )
+
+const stateCount = int(stateStable) + 1
 
 // stateDead is what DescribeGroups says of a group that is missing.
 const stateDead = "Dead"

@@ -47,7 +47,7 @@ func (m *Machine) replaceStatic(g *group, mb *member, id string, j *Join) {
 		}).replace = was
 	case stateCompleting:
 		m.prepare(g, "static member "+mb.id+" came back while assignments were awaited")
-	default:
+	case statePreparing, stateEmpty:
 		m.maybeComplete(g)
 	}
 }

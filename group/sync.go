@@ -1,6 +1,6 @@
 package group
 
-import "bytes"
+import "slices"
 
 // sync answers SyncGroup (key 14) or parks it until the leader's assignment is committed.
 func (m *Machine) sync(s *Sync) {
@@ -67,7 +67,7 @@ func (m *Machine) assign(g *group, given []Assignment) {
 	}
 	for _, a := range given {
 		if i, ok := place[a.MemberID]; ok {
-			images[i].Assignment = bytes.Clone(a.Bytes)
+			images[i].Assignment = slices.Clone(a.Bytes)
 		}
 	}
 	m.proposeMeta(g, flightAssignment, &GroupMeta{
