@@ -15,7 +15,7 @@ func commitTopic(topic Topic, partitions ...int32) kmsg.OffsetCommitRequestTopic
 	t := kmsg.OffsetCommitRequestTopic{Topic: topic.Name, TopicID: topic.ID}
 	for _, p := range partitions {
 		t.Partitions = append(t.Partitions, kmsg.OffsetCommitRequestTopicPartition{
-			Partition: p, Offset: 100 + int64(p), LeaderEpoch: 5, Metadata: ptr("m"),
+			Partition: p, Offset: 100 + int64(p), LeaderEpoch: 5, Metadata: new("m"),
 		})
 	}
 	return t
@@ -49,7 +49,7 @@ func named(v int16, t Topic, partition int32, c group.Code) code {
 
 func TestOffsetCommit(t *testing.T) {
 	in := &kmsg.OffsetCommitRequest{
-		Group: "g", Generation: 7, MemberID: "m", InstanceID: ptr("i"), RetentionTimeMillis: 60000,
+		Group: "g", Generation: 7, MemberID: "m", InstanceID: new("i"), RetentionTimeMillis: 60000,
 		Topics: []kmsg.OffsetCommitRequestTopic{commitTopic(orders, 0, 5), commitTopic(audit, 0)},
 	}
 	in.Topics[1].Partitions[0].Metadata = nil
@@ -64,7 +64,7 @@ func TestOffsetCommit(t *testing.T) {
 		}
 		req := translate(t, in, v)
 		require.Equal(t, &group.Commit{
-			Req: reqID, Version: v, Group: "g", MemberID: "m", InstanceID: from(v, 7, ptr("i")), Generation: 7, Retention: retention,
+			Req: reqID, Version: v, Group: "g", MemberID: "m", InstanceID: from(v, 7, new("i")), Generation: 7, Retention: retention,
 			Topics: []group.OffsetTopic{
 				{Name: "orders", ID: orders.ID, Partitions: []group.OffsetPartition{
 					{Partition: 0, LeaderEpoch: epoch, Offset: 100, Metadata: "m"}, {Partition: 5, LeaderEpoch: epoch, Offset: 105, Metadata: "m"},
@@ -171,11 +171,11 @@ func TestOffsetFetchSingle(t *testing.T) {
 		require.Zero(t, resp.ErrorCode)
 		ps := resp.Topics[0].Partitions
 		require.EqualValues(t, 9, ps[0].Offset)
-		require.Equal(t, ptr("m"), ps[0].Metadata)
+		require.Equal(t, new("m"), ps[0].Metadata)
 		if v >= 5 {
 			require.EqualValues(t, 4, ps[0].LeaderEpoch)
 		}
-		require.Equal(t, ptr(""), ps[1].Metadata)
+		require.Equal(t, new(""), ps[1].Metadata)
 		require.EqualValues(t, 88, ps[1].ErrorCode)
 
 		// A group's error stands on the partitions where there is no other place for it.
@@ -189,7 +189,7 @@ func TestOffsetFetchSingle(t *testing.T) {
 		for _, p := range resp.Topics[0].Partitions {
 			require.EqualValues(t, 14, p.ErrorCode)
 			require.EqualValues(t, -1, p.Offset)
-			require.Equal(t, ptr(""), p.Metadata)
+			require.Equal(t, new(""), p.Metadata)
 		}
 	})
 	for v := int16(2); v <= 7; v++ {
@@ -202,7 +202,7 @@ func TestOffsetFetchSingle(t *testing.T) {
 
 func TestOffsetFetchBatched(t *testing.T) {
 	in := &kmsg.OffsetFetchRequest{RequireStable: true, Groups: []kmsg.OffsetFetchRequestGroup{
-		{Group: "g", MemberID: ptr("m"), MemberEpoch: 3, Topics: []kmsg.OffsetFetchRequestGroupTopic{
+		{Group: "g", MemberID: new("m"), MemberEpoch: 3, Topics: []kmsg.OffsetFetchRequestGroupTopic{
 			{Topic: "ghost", TopicID: absent, Partitions: []int32{7}},
 			{Topic: "orders", TopicID: orders.ID, Partitions: []int32{0}},
 		}},
@@ -220,7 +220,7 @@ func TestOffsetFetchBatched(t *testing.T) {
 			epoch = 3
 		}
 		require.Equal(t, group.Fetch{Req: reqID, RequireStable: true, Groups: []group.FetchGroup{
-			{Group: "g", MemberID: from(v, 9, ptr("m")), MemberEpoch: epoch, Topics: set},
+			{Group: "g", MemberID: from(v, 9, new("m")), MemberEpoch: epoch, Topics: set},
 			{Group: "h", MemberEpoch: -1, All: true},
 			{Group: "bad", MemberEpoch: -1},
 		}}, req.Event(reqID))

@@ -93,8 +93,6 @@ func (r *reader) bytes() []byte {
 	return append([]byte(nil), b...)
 }
 
-func (r *reader) string() string { return string(r.raw()) }
-
 // name is a string that occurs again and again.
 func (r *reader) name() string { return r.names.intern(r.raw()) }
 

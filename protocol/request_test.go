@@ -88,9 +88,9 @@ func from[T any](v, first int16, val T) (out T) {
 
 func TestHeartbeat(t *testing.T) {
 	eachVersion(t, 0, 4, func(t *testing.T, v int16) {
-		in := &kmsg.HeartbeatRequest{Group: "g", Generation: 7, MemberID: "m", InstanceID: ptr("i")}
+		in := &kmsg.HeartbeatRequest{Group: "g", Generation: 7, MemberID: "m", InstanceID: new("i")}
 		req := translate(t, in, v)
-		require.Equal(t, group.Heartbeat{Req: reqID, Group: "g", MemberID: "m", InstanceID: from(v, 3, ptr("i")), Generation: 7}, req.Event(reqID))
+		require.Equal(t, group.Heartbeat{Req: reqID, Group: "g", MemberID: "m", InstanceID: from(v, 3, new("i")), Generation: 7}, req.Event(reqID))
 		resp := answered[*kmsg.HeartbeatResponse](t, req.Answer(group.HeartbeatResult{Code: group.RebalanceInProgress}))
 		require.EqualValues(t, 27, resp.ErrorCode)
 		require.EqualValues(t, 15, answered[*kmsg.HeartbeatResponse](t, translate(t, in, v).Fail(group.CoordinatorNotAvailable)).ErrorCode)
@@ -99,8 +99,8 @@ func TestHeartbeat(t *testing.T) {
 
 func TestJoinGroup(t *testing.T) {
 	in := &kmsg.JoinGroupRequest{
-		Group: "g", SessionTimeoutMillis: 45000, RebalanceTimeoutMillis: 60000, MemberID: "m", InstanceID: ptr("i"),
-		ProtocolType: "consumer", Reason: ptr("why"),
+		Group: "g", SessionTimeoutMillis: 45000, RebalanceTimeoutMillis: 60000, MemberID: "m", InstanceID: new("i"),
+		ProtocolType: "consumer", Reason: new("why"),
 		Protocols: []kmsg.JoinGroupRequestProtocol{{Name: "range", Metadata: []byte{1}}, {Name: "sticky", Metadata: []byte{}}},
 	}
 	eachVersion(t, 0, 9, func(t *testing.T, v int16) {
@@ -110,29 +110,29 @@ func TestJoinGroup(t *testing.T) {
 			rebalance = 45 * time.Second
 		}
 		require.Equal(t, group.Join{
-			Req: reqID, Version: v, Group: "g", MemberID: "m", InstanceID: from(v, 5, ptr("i")), Client: client,
+			Req: reqID, Version: v, Group: "g", MemberID: "m", InstanceID: from(v, 5, new("i")), Client: client,
 			SessionTimeout: 45 * time.Second, RebalanceTimeout: rebalance, ProtocolType: "consumer",
 			Protocols: []group.Protocol{{Name: "range", Metadata: []byte{1}}, {Name: "sticky", Metadata: []byte{}}},
 			Reason:    from(v, 8, "why"), FreshID: "fresh",
 		}, req.Event(reqID))
 
 		resp := answered[*kmsg.JoinGroupResponse](t, req.Answer(group.JoinResult{
-			Generation: 3, ProtocolType: ptr("consumer"), ProtocolName: ptr("range"), Leader: "m", SkipAssignment: true, MemberID: "m",
-			Members: []group.JoinMember{{MemberID: "m", InstanceID: ptr("i"), Metadata: []byte{1}}},
+			Generation: 3, ProtocolType: new("consumer"), ProtocolName: new("range"), Leader: "m", SkipAssignment: true, MemberID: "m",
+			Members: []group.JoinMember{{MemberID: "m", InstanceID: new("i"), Metadata: []byte{1}}},
 		}))
 		require.EqualValues(t, 3, resp.Generation)
-		require.Equal(t, from(v, 7, ptr("consumer")), resp.ProtocolType)
-		require.Equal(t, ptr("range"), resp.Protocol)
+		require.Equal(t, from(v, 7, new("consumer")), resp.ProtocolType)
+		require.Equal(t, new("range"), resp.Protocol)
 		require.Equal(t, v >= 9, resp.SkipAssignment)
 		require.Equal(t, "m", resp.LeaderID)
 		require.Equal(t, "m", resp.MemberID)
 		require.Len(t, resp.Members, 1)
-		require.Equal(t, from(v, 5, ptr("i")), resp.Members[0].InstanceID)
+		require.Equal(t, from(v, 5, new("i")), resp.Members[0].InstanceID)
 		require.Equal(t, []byte{1}, resp.Members[0].ProtocolMetadata)
 
 		for _, failed := range []kmsg.Response{
 			translate(t, in, v).Fail(group.NotCoordinator),
-			translate(t, in, v).Answer(group.JoinResult{Code: group.NotCoordinator, Generation: -1, MemberID: "m", ProtocolName: ptr("")}),
+			translate(t, in, v).Answer(group.JoinResult{Code: group.NotCoordinator, Generation: -1, MemberID: "m", ProtocolName: new("")}),
 		} {
 			resp = answered[*kmsg.JoinGroupResponse](t, failed)
 			require.EqualValues(t, 16, resp.ErrorCode)
@@ -143,7 +143,7 @@ func TestJoinGroup(t *testing.T) {
 			if v >= 7 {
 				require.Nil(t, resp.Protocol)
 			} else {
-				require.Equal(t, ptr(""), resp.Protocol)
+				require.Equal(t, new(""), resp.Protocol)
 			}
 		}
 	})
@@ -151,21 +151,21 @@ func TestJoinGroup(t *testing.T) {
 
 func TestSyncGroup(t *testing.T) {
 	in := &kmsg.SyncGroupRequest{
-		Group: "g", Generation: 7, MemberID: "m", InstanceID: ptr("i"), ProtocolType: ptr("consumer"), Protocol: ptr("range"),
+		Group: "g", Generation: 7, MemberID: "m", InstanceID: new("i"), ProtocolType: new("consumer"), Protocol: new("range"),
 		GroupAssignment: []kmsg.SyncGroupRequestGroupAssignment{{MemberID: "m", MemberAssignment: []byte{5}}},
 	}
 	eachVersion(t, 0, 5, func(t *testing.T, v int16) {
 		req := translate(t, in, v)
 		require.Equal(t, group.Sync{
-			Req: reqID, Version: v, Group: "g", MemberID: "m", InstanceID: from(v, 3, ptr("i")), Generation: 7,
-			ProtocolType: from(v, 5, ptr("consumer")), ProtocolName: from(v, 5, ptr("range")),
+			Req: reqID, Version: v, Group: "g", MemberID: "m", InstanceID: from(v, 3, new("i")), Generation: 7,
+			ProtocolType: from(v, 5, new("consumer")), ProtocolName: from(v, 5, new("range")),
 			Assignments: []group.Assignment{{MemberID: "m", Bytes: []byte{5}}},
 		}, req.Event(reqID))
 		resp := answered[*kmsg.SyncGroupResponse](t, req.Answer(group.SyncResult{
-			ProtocolType: ptr("consumer"), ProtocolName: ptr("range"), Assignment: []byte{5},
+			ProtocolType: new("consumer"), ProtocolName: new("range"), Assignment: []byte{5},
 		}))
-		require.Equal(t, from(v, 5, ptr("consumer")), resp.ProtocolType)
-		require.Equal(t, from(v, 5, ptr("range")), resp.Protocol)
+		require.Equal(t, from(v, 5, new("consumer")), resp.ProtocolType)
+		require.Equal(t, from(v, 5, new("range")), resp.Protocol)
 		require.Equal(t, []byte{5}, resp.MemberAssignment)
 		resp = answered[*kmsg.SyncGroupResponse](t, translate(t, in, v).Fail(group.RebalanceInProgress))
 		require.EqualValues(t, 27, resp.ErrorCode)
@@ -176,17 +176,17 @@ func TestSyncGroup(t *testing.T) {
 
 func TestLeaveGroup(t *testing.T) {
 	in := &kmsg.LeaveGroupRequest{Group: "g", MemberID: "m", Members: []kmsg.LeaveGroupRequestMember{
-		{MemberID: "m", Reason: ptr("why")}, {InstanceID: ptr("i")},
+		{MemberID: "m", Reason: new("why")}, {InstanceID: new("i")},
 	}}
 	eachVersion(t, 0, 5, func(t *testing.T, v int16) {
-		want := []group.LeaveMember{{MemberID: "m", Reason: from(v, 5, "why")}, {InstanceID: ptr("i")}}
+		want := []group.LeaveMember{{MemberID: "m", Reason: from(v, 5, "why")}, {InstanceID: new("i")}}
 		if v < 3 {
 			want = []group.LeaveMember{{MemberID: "m"}}
 		}
 		req := translate(t, in, v)
 		require.Equal(t, group.Leave{Req: reqID, Version: v, Group: "g", Members: want}, req.Event(reqID))
 
-		res := group.LeaveResult{Members: []group.LeaveMemberResult{{MemberID: "m", Code: group.UnknownMemberID}, {InstanceID: ptr("i")}}}
+		res := group.LeaveResult{Members: []group.LeaveMemberResult{{MemberID: "m", Code: group.UnknownMemberID}, {InstanceID: new("i")}}}
 		if v < 3 {
 			res.Members = res.Members[:1]
 		}
@@ -196,7 +196,7 @@ func TestLeaveGroup(t *testing.T) {
 			require.Empty(t, resp.Members)
 		} else {
 			require.Zero(t, resp.ErrorCode)
-			require.Equal(t, []kmsg.LeaveGroupResponseMember{{MemberID: "m", ErrorCode: 25}, {InstanceID: ptr("i")}}, resp.Members)
+			require.Equal(t, []kmsg.LeaveGroupResponseMember{{MemberID: "m", ErrorCode: 25}, {InstanceID: new("i")}}, resp.Members)
 		}
 		resp = answered[*kmsg.LeaveGroupResponse](t, translate(t, in, v).Fail(group.CoordinatorNotAvailable))
 		require.EqualValues(t, 15, resp.ErrorCode)
@@ -213,7 +213,7 @@ func TestDescribeGroups(t *testing.T) {
 			resp := answered[*kmsg.DescribeGroupsResponse](t, req.Answer(group.DescribeResult{Groups: []group.DescribedGroup{
 				{
 					Group: "g", State: "Stable", ProtocolType: "consumer", Protocol: "range", Generation: 4, Leader: "m",
-					Members: []group.DescribedMember{{MemberID: "m", InstanceID: ptr("i"), Client: client, Metadata: []byte{1}, Assignment: []byte{2}}},
+					Members: []group.DescribedMember{{MemberID: "m", InstanceID: new("i"), Client: client, Metadata: []byte{1}, Assignment: []byte{2}}},
 				},
 				{Group: "h", Code: group.GroupIDNotFound, Message: "not found", State: "Dead"},
 			}}))
@@ -223,7 +223,7 @@ func TestDescribeGroups(t *testing.T) {
 			require.Equal(t, "range", g.Protocol)
 			require.Nil(t, g.ErrorMessage)
 			require.Equal(t, []kmsg.DescribeGroupsResponseGroupMember{{
-				MemberID: "m", InstanceID: from(v, 4, ptr("i")), ClientID: "c", ClientHost: "/10.0.0.1",
+				MemberID: "m", InstanceID: from(v, 4, new("i")), ClientID: "c", ClientHost: "/10.0.0.1",
 				ProtocolMetadata: []byte{1}, MemberAssignment: []byte{2},
 			}}, g.Members)
 			if v >= 3 && ops {
@@ -233,7 +233,7 @@ func TestDescribeGroups(t *testing.T) {
 			}
 			require.EqualValues(t, -2147483648, h.AuthorizedOperations, "an error has no operations")
 			require.EqualValues(t, 69, h.ErrorCode)
-			require.Equal(t, from(v, 6, ptr("not found")), h.ErrorMessage)
+			require.Equal(t, from(v, 6, new("not found")), h.ErrorMessage)
 
 			resp = answered[*kmsg.DescribeGroupsResponse](t, translate(t, in, v).Fail(group.NotCoordinator))
 			require.Len(t, resp.Groups, 2)

@@ -30,13 +30,12 @@ func frame(dst []byte, msg kmsg.Request, version int16, wait byte) []byte {
 }
 
 func seeds() [][]byte {
-	str := kmsg.StringPtr
 	member := "client-id-1" // as the first member's id is made
 	msgs := []kmsg.Request{
 		joinRequest("g", ""),
 		joinRequest("g", member),
 		&kmsg.SyncGroupRequest{
-			Group: "g", Generation: 1, MemberID: member, ProtocolType: str("consumer"), Protocol: str("range"),
+			Group: "g", Generation: 1, MemberID: member, ProtocolType: new("consumer"), Protocol: new("range"),
 			GroupAssignment: []kmsg.SyncGroupRequestGroupAssignment{{MemberID: member, MemberAssignment: []byte("a")}},
 		},
 		&kmsg.HeartbeatRequest{Group: "g", Generation: 1, MemberID: member},
@@ -46,11 +45,11 @@ func seeds() [][]byte {
 			Group: "g", RequireStable: true, Topics: []kmsg.OffsetFetchRequestTopic{{Topic: "orders", Partitions: []int32{0}}},
 			Groups: []kmsg.OffsetFetchRequestGroup{{Group: "g"}, {Group: "simple", Topics: []kmsg.OffsetFetchRequestGroupTopic{{TopicID: orders.ID, Partitions: []int32{3}}}}},
 		},
-		&kmsg.JoinGroupRequest{Group: "g", InstanceID: str("i"), SessionTimeoutMillis: 10000, ProtocolType: "consumer", Protocols: joinRequest("g", "").Protocols},
+		&kmsg.JoinGroupRequest{Group: "g", InstanceID: new("i"), SessionTimeoutMillis: 10000, ProtocolType: "consumer", Protocols: joinRequest("g", "").Protocols},
 		&kmsg.DescribeGroupsRequest{Groups: []string{"g", "none"}, IncludeAuthorizedOperations: true},
 		&kmsg.ListGroupsRequest{StatesFilter: []string{"Empty"}},
 		&kmsg.OffsetDeleteRequest{Group: "g", Topics: []kmsg.OffsetDeleteRequestTopic{{Topic: "orders", Partitions: []kmsg.OffsetDeleteRequestTopicPartition{{}}}}},
-		&kmsg.LeaveGroupRequest{Group: "g", MemberID: member, Members: []kmsg.LeaveGroupRequestMember{{MemberID: member}, {InstanceID: str("i")}}},
+		&kmsg.LeaveGroupRequest{Group: "g", MemberID: member, Members: []kmsg.LeaveGroupRequestMember{{MemberID: member}, {InstanceID: new("i")}}},
 		&kmsg.DeleteGroupsRequest{Groups: []string{"g", "simple"}},
 	}
 	var out [][]byte

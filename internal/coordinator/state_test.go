@@ -3,6 +3,7 @@ package coordinator
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -52,7 +53,7 @@ func busy(t *testing.T) *world {
 		require.Zero(t, commitCode(t, w.commit(name, id, gen, int64(i))))
 	}
 	in := commitRequest("simple", "", -1, "orders", 5, 8)
-	in.Topics[0].Partitions[0].Metadata = kmsg.StringPtr("note")
+	in.Topics[0].Partitions[0].Metadata = new("note")
 	require.Zero(t, commitCode(t, w.send(in, 8)))
 	require.Zero(t, commitCode(t, w.send(commitRequest("brief", "", -1, "orders", 5, 8), 8)))
 	require.Zero(t, get[*kmsg.DeleteGroupsResponse](t, w.send(&kmsg.DeleteGroupsRequest{Groups: []string{"brief"}}, 2)).Groups[0].ErrorCode)
@@ -83,9 +84,7 @@ func TestReplicasAgree(t *testing.T) {
 	apply(follower, half, len(leader.log.history))
 	apply(late, half, len(leader.log.history))
 	want, got, third := copyOf{}, mid, copyOf{}
-	for k, v := range mid {
-		third[k] = v
-	}
+	maps.Copy(third, mid)
 	require.Equal(t, leader.log.index, want.collect(leader.loop))
 	require.Equal(t, leader.log.index, got.collect(follower.loop))
 	require.Equal(t, leader.log.index, third.collect(late.loop))
@@ -196,13 +195,13 @@ func TestMetrics(t *testing.T) {
 	require.Zero(t, get[*kmsg.HeartbeatResponse](t, w.send(&kmsg.HeartbeatRequest{Group: "g", MemberID: id, Generation: gen}, 3)).ErrorCode)
 	w.settle()
 	m := w.loop.cfg.Metrics
-	require.Equal(t, 3.0, testutil.ToFloat64(m.requests.WithLabelValues("OffsetCommit", "0")))
-	require.Equal(t, 1.0, testutil.ToFloat64(m.requests.WithLabelValues("OffsetCommit", "22")))
-	require.Equal(t, 1.0, testutil.ToFloat64(m.requests.WithLabelValues("Heartbeat", "0")))
-	require.Equal(t, 1.0, testutil.ToFloat64(m.members))
-	require.Equal(t, 1.0, testutil.ToFloat64(m.offsets))
-	require.Equal(t, 1.0, testutil.ToFloat64(m.leading))
-	require.Equal(t, 1.0, testutil.ToFloat64(m.groups.WithLabelValues("Stable")))
+	require.Equal(t, 3, int(testutil.ToFloat64(m.requests.WithLabelValues("OffsetCommit", "0"))))
+	require.Equal(t, 1, int(testutil.ToFloat64(m.requests.WithLabelValues("OffsetCommit", "22"))))
+	require.Equal(t, 1, int(testutil.ToFloat64(m.requests.WithLabelValues("Heartbeat", "0"))))
+	require.Equal(t, 1, int(testutil.ToFloat64(m.members)))
+	require.Equal(t, 1, int(testutil.ToFloat64(m.offsets)))
+	require.Equal(t, 1, int(testutil.ToFloat64(m.leading)))
+	require.Equal(t, 1, int(testutil.ToFloat64(m.groups.WithLabelValues("Stable"))))
 	problems, err := testutil.GatherAndLint(w.reg)
 	require.NoError(t, err)
 	require.Empty(t, problems)
