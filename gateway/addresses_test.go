@@ -77,8 +77,7 @@ func TestEveryAddressIsKnown(t *testing.T) {
 
 // walkFields calls leaf with the path of every field that is not a struct.
 func walkFields(typ reflect.Type, path []string, leaf func(path []string)) {
-	for i := range typ.NumField() {
-		f := typ.Field(i)
+	for f := range typ.Fields() {
 		at := append(slices.Clone(path), f.Name)
 		ft := f.Type
 		for ft.Kind() == reflect.Slice || ft.Kind() == reflect.Pointer {

@@ -139,6 +139,7 @@ func isGateway(resp *kmsg.ApiVersionsResponse) bool {
 		switch wire.ClassOf(k.ApiKey) {
 		case wire.Hidden:
 			return false
+		case wire.Passed:
 		case wire.Own:
 			if own[k.ApiKey] == (wire.Range{Key: k.ApiKey, Min: k.MinVersion, Max: k.MaxVersion}) {
 				delete(own, k.ApiKey)
@@ -158,7 +159,7 @@ func askVersions(ctx context.Context, addr, clusterID string, id int32) (*kmsg.A
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close() //nolint:errcheck // Nothing is lost with it.
+	defer conn.Close()
 	if deadline, ok := ctx.Deadline(); ok {
 		if err := conn.SetDeadline(deadline); err != nil {
 			return nil, err

@@ -68,10 +68,9 @@ func (l clientLog) Log(level kgo.LogLevel, msg string, keyvals ...any) {
 	for i := 0; i+1 < len(keyvals); i += 2 {
 		fields = append(fields, zap.Any(fmt.Sprint(keyvals[i]), keyvals[i+1]))
 	}
-	switch level {
-	case kgo.LogLevelError:
+	if level == kgo.LogLevelError {
 		l.log.Warn(msg, fields...)
-	default:
-		l.log.Debug(msg, fields...)
+		return
 	}
+	l.log.Debug(msg, fields...)
 }

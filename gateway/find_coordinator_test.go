@@ -54,7 +54,7 @@ func TestFindCoordinatorShapes(t *testing.T) {
 			host, port, _ := d.Table().Advertised(id)
 			require.Equal(t, [3]any{id, host, port}, [3]any{c.NodeID, c.Host, c.Port})
 			require.Zero(t, c.ErrorCode)
-			require.Equal(t, "", *c.ErrorMessage)
+			require.Empty(t, *c.ErrorMessage)
 		}
 	}
 }

@@ -20,16 +20,16 @@ func (r random) message(resp kmsg.Response, version int16) []byte {
 }
 
 func (r random) fill(v reflect.Value) {
-	switch v.Kind() {
+	switch v.Kind() { //nolint:exhaustive // The kinds that kmsg uses.
 	case reflect.Struct:
-		if tags, ok := v.Addr().Interface().(*kmsg.Tags); ok {
+		if tags, ok := reflect.TypeAssert[*kmsg.Tags](v.Addr()); ok {
 			for range r.IntN(2) {
 				tags.Set(uint32(100+r.IntN(10_000)), []byte(r.text()))
 			}
 			return
 		}
-		for i := range v.NumField() {
-			r.fill(v.Field(i))
+		for _, field := range v.Fields() {
+			r.fill(field)
 		}
 	case reflect.Slice:
 		if v.Type().Elem().Kind() == reflect.Uint8 {

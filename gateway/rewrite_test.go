@@ -172,31 +172,31 @@ func TestRewriteIsTheOracle(t *testing.T) {
 
 // TestRewriteNoAddressGetsThrough looks for the real address in the bytes, whatever the form of the answer.
 func TestRewriteNoAddressGetsThrough(t *testing.T) {
-	const real = "real-broker.internal"
+	const realHost = "real-broker.internal"
 	for _, p := range []Ports{testPorts, {Host: "g", First: 1, Last: 1, FirstID: 1}} {
 		d := idleDirectory(t, p)
 		for version := range int16(14) {
 			m := kmsg.NewPtrMetadataResponse()
-			m.Brokers = []kmsg.MetadataResponseBroker{{NodeID: 1, Host: real, Port: 9092}, {NodeID: 2, Host: real, Port: 9092}}
+			m.Brokers = []kmsg.MetadataResponseBroker{{NodeID: 1, Host: realHost, Port: 9092}, {NodeID: 2, Host: realHost, Port: 9092}}
 			f := kmsg.NewPtrFindCoordinatorResponse()
-			f.Host, f.NodeID, f.Port = real, 2, 9092
-			f.Coordinators = []kmsg.FindCoordinatorResponseCoordinator{{Key: "a", NodeID: 1, Host: real}, {Key: "b", NodeID: 2, Host: real}}
+			f.Host, f.NodeID, f.Port = realHost, 2, 9092
+			f.Coordinators = []kmsg.FindCoordinatorResponseCoordinator{{Key: "a", NodeID: 1, Host: realHost}, {Key: "b", NodeID: 2, Host: realHost}}
 			c := kmsg.NewPtrDescribeClusterResponse()
-			c.Brokers = []kmsg.DescribeClusterResponseBroker{{NodeID: 1, Host: real}, {NodeID: 2, Host: real}}
+			c.Brokers = []kmsg.DescribeClusterResponseBroker{{NodeID: 1, Host: realHost}, {NodeID: 2, Host: realHost}}
 			q := kmsg.NewPtrDescribeQuorumResponse()
-			q.Nodes = []kmsg.DescribeQuorumResponseNode{{NodeID: 1, Listeners: []kmsg.DescribeQuorumResponseNodeListener{{Host: real}}}}
+			q.Nodes = []kmsg.DescribeQuorumResponseNode{{NodeID: 1, Listeners: []kmsg.DescribeQuorumResponseNodeListener{{Host: realHost}}}}
 			pr := kmsg.NewPtrProduceResponse()
-			pr.Brokers = []kmsg.ProduceResponseBroker{{NodeID: 1, Host: real}, {NodeID: 2, Host: real}}
+			pr.Brokers = []kmsg.ProduceResponseBroker{{NodeID: 1, Host: realHost}, {NodeID: 2, Host: realHost}}
 			for _, resp := range []kmsg.Response{m, f, c, q, pr} {
 				if version > decodedAPIs[resp.Key()] || !NeedsRewrite(resp.Key(), version) {
 					continue
 				}
 				resp.SetVersion(version)
 				body := resp.AppendTo(nil)
-				require.Contains(t, string(body), real)
+				require.Contains(t, string(body), realHost)
 				got, err := d.Rewrite(resp.Key(), version, body)
 				require.NoError(t, err)
-				require.NotContains(t, string(got), real, "%T v%d", resp, version)
+				require.NotContains(t, string(got), realHost, "%T v%d", resp, version)
 			}
 		}
 	}

@@ -57,7 +57,7 @@ func TestRestoreRefusesDamage(t *testing.T) {
 		require.Error(t, again.Restore([]byte(kept[:n])))
 		require.Empty(t, again.Table().IDs())
 	}
-	for old, new := range map[string]string{
+	for good, broken := range map[string]string{
 		`"format":1`:    `"format":2`,
 		`"brokers":[`:   `"brokers":[],"x":[`,
 		`"port":9092`:   `"port":0`,
@@ -68,10 +68,10 @@ func TestRestoreRefusesDamage(t *testing.T) {
 		`"topics":["`:   `"topics":["` + base64.StdEncoding.EncodeToString([]byte{0, 0, 0, 0, 255, 255, 255, 255, 15}),
 		`"cluster_id"`:  `"cluster"`,
 	} {
-		bad := strings.Replace(kept, old, new, 1)
-		require.NotEqual(t, kept, bad, old)
+		bad := strings.Replace(kept, good, broken, 1)
+		require.NotEqual(t, kept, bad, good)
 		again := idleDirectory(t, testPorts)
-		require.Error(t, again.Restore([]byte(bad)), "%s", new)
+		require.Error(t, again.Restore([]byte(bad)), "%s", broken)
 		require.Empty(t, again.Table().IDs())
 		require.Nil(t, again.versions.get(1))
 	}
