@@ -39,8 +39,6 @@ func (a *admin) close() {
 
 // create creates topics through the target.
 func (a *admin) create(ctx context.Context, topics ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
-	defer cancel()
 	made, err := a.target.CreateTopics(ctx, Partitions, -1, nil, topics...)
 	if err != nil {
 		return fmt.Errorf("create topics %v: %w", topics, err)

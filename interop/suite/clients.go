@@ -27,6 +27,14 @@ type Client struct {
 	Even bool
 	// Counts is whether it writes counts by key to the topic <topic>-counts.
 	Counts bool
+	// Drops is how many records a member may drop when it is closed, though
+	// it commits them: kcat throws away the record that it is given after
+	// SIGTERM.
+	Drops int
+	// Stale is whether a member may read again what it has committed:
+	// kafka-go fetches its offsets for a new generation first, and commits
+	// what it had read before under that generation afterwards.
+	Stale bool
 	// program is what runs it; filled by Install.
 	program []string
 	env     []string
@@ -41,7 +49,9 @@ func Clients() []*Client {
 	streams := plain("kafka-streams-4.4", "", true)
 	streams.Leaves, streams.Even, streams.Counts = false, false, true
 	kcat := plain("kcat", "", true)
-	kcat.kcat = true
+	kcat.kcat, kcat.Drops = true, 1
+	kafkago := plain("kafka-go", "", false)
+	kafkago.Stale = true
 	return []*Client{
 		plain("java-4.4", "", true),
 		plain("java-3.9", "", true),
@@ -54,7 +64,7 @@ func Clients() []*Client {
 		plain("franz-go", "", true),
 		plain("sarama", "", true),
 		plain("sarama-0.11", "0.11", false),
-		plain("kafka-go", "", false),
+		kafkago,
 	}
 }
 

@@ -14,7 +14,7 @@ const (
 	// Partitions is how many partitions the topics of the suite have.
 	Partitions = 6
 	prefill    = 1000 // Records by partition before the members start.
-	keys       = 97   // How many different keys; one record in 50 has none.
+	keys       = 16   // How many keys each partition has; one record in 50 has none.
 	burst      = 5    // Records by partition and tick.
 	tick       = 50 * time.Millisecond
 )
@@ -37,6 +37,11 @@ func newFeeder(bootstrap, topic string) (*feeder, error) {
 		kgo.ClientID("feeder-"+topic),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.ProducerLinger(5*time.Millisecond),
+		// Some clients need further packages for any compression.
+		kgo.ProducerBatchCompression(kgo.NoCompression()),
+		kgo.MetadataMinAge(100*time.Millisecond),
+		// On a busy machine a new topic takes its time to be known everywhere.
+		kgo.UnknownTopicRetries(-1),
 		kgo.MaxBufferedRecords(100_000),
 	)
 	if err != nil {
@@ -49,11 +54,7 @@ func newFeeder(bootstrap, topic string) (*feeder, error) {
 func (f *feeder) feed(n int64) {
 	for range n {
 		for p := range int32(Partitions) {
-			seq := f.n*Partitions + int64(p)
-			r := &kgo.Record{Topic: f.topic, Partition: p, Value: strconv.AppendInt(nil, seq, 10)}
-			if seq%50 != 0 {
-				r.Key = fmt.Appendf(nil, "k%d", seq%keys)
-			}
+			r := &kgo.Record{Topic: f.topic, Partition: p, Key: key(p, f.n), Value: strconv.AppendInt(nil, f.n, 10)}
 			f.client.Produce(context.Background(), r, func(_ *kgo.Record, err error) {
 				if err != nil {
 					f.mu.Lock()
@@ -115,12 +116,23 @@ func (f *feeder) close() {
 	f.client.Close()
 }
 
+// key is the key of the nth record of a partition, nil for one in 50. A key is
+// in one partition only, as with every keyed topic.
+func key(partition int32, n int64) []byte {
+	if n%50 == 49 {
+		return nil
+	}
+	return fmt.Appendf(nil, "k%d-%d", partition, n%keys)
+}
+
 // counts is how many records of each key there are.
 func (f *feeder) counts() map[string]int64 {
 	out := map[string]int64{}
-	for seq := range f.n * Partitions {
-		if seq%50 != 0 {
-			out[fmt.Sprintf("k%d", seq%keys)]++
+	for n := range f.n {
+		for p := range int32(Partitions) {
+			if k := key(p, n); k != nil {
+				out[string(k)]++
+			}
 		}
 	}
 	return out

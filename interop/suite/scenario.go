@@ -13,7 +13,7 @@ import (
 
 // stepTimeout bounds every wait of a scenario. The longest that a step takes
 // by design is a session timeout and a rebalance; the rest is a busy machine.
-const stepTimeout = 60 * time.Second
+const stepTimeout = 120 * time.Second
 
 // closeTimeout bounds how long a member may take to close.
 const closeTimeout = 20 * time.Second
@@ -33,9 +33,9 @@ const (
 // Steps are the steps of a scenario in order; the last two judge the whole.
 func (k Kind) Steps() []string {
 	if k == Static {
-		return []string{"join", "restart", "kill", "crash", "drain", "end", "resume", "records", "offsets"}
+		return []string{"fill", "join", "restart", "kill", "crash", "drain", "end", "resume", "records", "offsets"}
 	}
-	return []string{"join", "leave", "kill", "rejoin", "crash", "drain", "end", "resume", "records", "offsets"}
+	return []string{"fill", "join", "leave", "kill", "rejoin", "crash", "drain", "end", "resume", "records", "offsets"}
 }
 
 // A Result is how one run of a scenario went.
@@ -78,6 +78,7 @@ type scenario struct {
 	feeder  *feeder
 	admin   *admin
 	members map[string]*process // Those that run, by name.
+	closed  int                 // How many were ended by SIGTERM.
 	result  *Result
 }
 
@@ -98,35 +99,39 @@ func Run(ctx context.Context, c *Client, target Target, kind Kind, dir string) (
 		return nil, err
 	}
 	defer s.admin.close()
-	topics := []string{s.topic}
-	if c.Counts {
-		topics = append(topics, s.topic+"-counts")
-	}
-	if err := s.admin.create(ctx, topics...); err != nil {
-		return nil, err
-	}
 	if s.feeder, err = newFeeder(target.Bootstrap(), s.topic); err != nil {
 		return nil, err
 	}
 	defer s.feeder.close()
-	s.feeder.feed(prefill)
-	if err := s.feeder.flush(ctx); err != nil {
-		return nil, err
-	}
 	defer func() {
 		for _, p := range s.members {
 			p.kill()
 		}
 	}()
 	begin := time.Now()
-	s.feeder.run()
-	if kind == Static {
-		s.playStatic(ctx)
-	} else {
-		s.playDynamic(ctx)
+	if s.step(ctx, "fill", s.fill) {
+		s.feeder.run()
+		if kind == Static {
+			s.playStatic(ctx)
+		} else {
+			s.playDynamic(ctx)
+		}
 	}
 	s.result.Took = time.Since(begin)
-	return s.result, nil
+	return s.result, s.journal.save(filepath.Join(dir, "journal.jsonl"))
+}
+
+// fill creates the topic and produces what is there before the members are.
+func (s *scenario) fill(ctx context.Context) error {
+	topics := []string{s.topic}
+	if s.client.Counts {
+		topics = append(topics, s.topic+"-counts")
+	}
+	if err := s.admin.create(ctx, topics...); err != nil {
+		return err
+	}
+	s.feeder.feed(prefill)
+	return s.feeder.flush(ctx)
 }
 
 // playDynamic is the scenario of members without an instance id.
@@ -237,7 +242,7 @@ func (s *scenario) finish(ctx context.Context, ok bool, members ...string) {
 	})
 	// The judgement is worth having even when the scenario broke off, but
 	// then not everything was read.
-	s.result.Verdict = s.journal.judge(s.ends())
+	s.result.Verdict = s.journal.judge(s.ends(), s.closed*s.client.Drops, s.client.Stale)
 	if !ok {
 		return
 	}
@@ -332,6 +337,7 @@ func (s *scenario) stop(ctx context.Context, names ...string) error {
 		delete(s.members, n)
 		go func() { errs <- p.stop(ctx, closeTimeout) }()
 	}
+	s.closed += len(names)
 	var all []error
 	for range names {
 		all = append(all, <-errs)

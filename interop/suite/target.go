@@ -62,8 +62,13 @@ type Daemon struct {
 	daemon *proc.Daemon
 }
 
-// StartDaemon starts the daemon with a data directory and a log in dir.
+// StartDaemon starts the daemon with a data directory and a log in dir, which
+// it empties.
 func StartDaemon(ctx context.Context, bin, dir string, cluster *realkafka.Cluster) (*Daemon, error) {
+	// What an earlier run left is of another Kafka.
+	if err := os.RemoveAll(dir); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
