@@ -5,15 +5,13 @@ package protocol
 //	v0  group ids; throttle time in the response
 //	v1  throttling after the response
 //	v2  flexible
-//	v3  an error message for each group, null without an error
+//	v3  an error message for each group, which Kafka 4.4 leaves null whatever the error is
 
 import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/coordinatord/coordinatord/group"
 )
-
-const deleteGroupsMessage = 3
 
 type deleteGroups struct {
 	version int16
@@ -36,10 +34,6 @@ func (d *deleteGroups) Answer(res group.Result) kmsg.Response {
 	resp.Groups = make([]kmsg.DeleteGroupsResponseGroup, len(r.Groups))
 	for i, g := range r.Groups {
 		resp.Groups[i] = kmsg.DeleteGroupsResponseGroup{Group: g.Group, ErrorCode: int16(g.Code)}
-		if d.version >= deleteGroupsMessage && g.Code != group.None {
-			msg := message(g.Code)
-			resp.Groups[i].ErrorMessage = &msg
-		}
 	}
 	return resp
 }

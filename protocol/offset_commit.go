@@ -66,7 +66,7 @@ func retention(ms int64) time.Duration {
 
 func (c *offsetCommit) lookup(known Lookup, t *kmsg.OffsetCommitRequestTopic) (Topic, bool) {
 	if c.msg.Version >= offsetCommitTopicIDs {
-		return known.ByID(t.TopicID)
+		return byID(known, t.TopicID)
 	}
 	return known.ByName(t.Topic)
 }
@@ -78,10 +78,11 @@ func (c *offsetCommit) Missing(known Lookup) (names []string, ids []group.TopicI
 		if topic, ok := c.lookup(known, t); ok && allWithin(t.Partitions, topic.Partitions) {
 			continue
 		}
-		if c.msg.Version >= offsetCommitTopicIDs {
-			ids = append(ids, t.TopicID)
-		} else {
+		switch {
+		case c.msg.Version < offsetCommitTopicIDs:
 			names = append(names, t.Topic)
+		case t.TopicID != noTopicID: // no topic has it, so nobody need be asked
+			ids = append(ids, t.TopicID)
 		}
 	}
 	return names, ids
@@ -178,6 +179,8 @@ func (c *offsetCommit) resolveSome(known Lookup, absent group.Code) {
 		topic, ok := c.lookup(known, t)
 		for j := range t.Partitions {
 			switch {
+			case !ok && c.msg.Version >= offsetCommitTopicIDs && t.TopicID == noTopicID:
+				add(t, t.Partitions[j].Partition, group.UnknownTopicID)
 			case !ok:
 				add(t, t.Partitions[j].Partition, unknown)
 			case !within(t.Partitions[j].Partition, topic.Partitions):

@@ -77,7 +77,7 @@ func (f *offsetFetch) Missing(known Lookup) (names []string, ids []group.TopicID
 	}
 	for _, g := range f.msg.Groups {
 		for _, t := range g.Topics {
-			if _, ok := known.ByID(t.TopicID); !ok {
+			if _, ok := byID(known, t.TopicID); !ok && t.TopicID != noTopicID {
 				ids = append(ids, t.TopicID)
 			}
 		}
@@ -94,9 +94,11 @@ func (f *offsetFetch) Resolve(known Lookup, absent group.Code) {
 	f.ids = make([][]group.TopicID, len(f.msg.Groups))
 	for i, g := range f.msg.Groups {
 		for _, t := range g.Topics {
-			topic, ok := known.ByID(t.TopicID)
+			topic, ok := byID(known, t.TopicID)
 			if !ok {
-				f.failed = absent
+				if t.TopicID != noTopicID {
+					f.failed = absent
+				}
 				f.unknown[i] = append(f.unknown[i], fetchedByID{t.TopicID, t.Partitions})
 				continue
 			}
@@ -183,7 +185,7 @@ func (f *offsetFetch) group(i int, g *group.FetchedGroup) kmsg.OffsetFetchRespon
 			topic.Topic = t.Topic
 		case !f.ev.Groups[i].All && n < len(f.ids[i]):
 			topic.TopicID = f.ids[i][n]
-		case t.ID == group.TopicID{}:
+		case t.ID == noTopicID:
 			continue // an answer in ids has no way to name it
 		default:
 			topic.TopicID = t.ID

@@ -148,6 +148,32 @@ func TestOffsetCommitWhileKafkaCannotBeAsked(t *testing.T) {
 	})
 }
 
+// TestTheZeroTopicIDIsUnknownWithoutAsking: whether Kafka can be asked or not.
+func TestTheZeroTopicIDIsUnknownWithoutAsking(t *testing.T) {
+	for _, absent := range []group.Code{group.None, group.CoordinatorNotAvailable} {
+		old := Topic{Name: "old", Partitions: 3} // of a broker without ids
+		commit, err := New(overWire(t, &kmsg.OffsetCommitRequest{Group: "g", Topics: []kmsg.OffsetCommitRequestTopic{commitTopic(old, 0)}}, 10), client, freshID)
+		require.NoError(t, err)
+		fetch, err := New(overWire(t, &kmsg.OffsetFetchRequest{Groups: []kmsg.OffsetFetchRequestGroup{
+			{Group: "g", Topics: []kmsg.OffsetFetchRequestGroupTopic{{Partitions: []int32{7}}}},
+		}}, 10), client, freshID)
+		require.NoError(t, err)
+		for _, req := range []Request{commit, fetch} {
+			names, ids := req.(TopicRequest).Missing(topics{old})
+			require.Empty(t, names)
+			require.Empty(t, ids)
+			req.(TopicRequest).Resolve(topics{old}, absent)
+		}
+		require.Nil(t, commit.Event(reqID))
+		require.Equal(t, []code{{code: 100}}, commitCodes(answered[*kmsg.OffsetCommitResponse](t, commit.Answer(nil))))
+		require.NotNil(t, fetch.Event(reqID))
+		g := answered[*kmsg.OffsetFetchResponse](t, fetch.Answer(group.FetchResult{Groups: []group.FetchedGroup{{Group: "g"}}})).Groups[0]
+		require.Zero(t, g.ErrorCode)
+		require.EqualValues(t, 100, g.Topics[0].Partitions[0].ErrorCode)
+		require.EqualValues(t, -1, g.Topics[0].Partitions[0].Offset)
+	}
+}
+
 func TestRetentionDoesNotOverflow(t *testing.T) {
 	in := &kmsg.OffsetCommitRequest{Group: "g", Topics: []kmsg.OffsetCommitRequestTopic{commitTopic(orders, 0)}}
 	for ms, want := range map[int64]time.Duration{-1: -1, 0: 0, -7: -1, math.MaxInt64: math.MaxInt64 / time.Millisecond * time.Millisecond} {

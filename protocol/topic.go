@@ -27,3 +27,13 @@ type TopicRequest interface {
 	// Kafka could not be asked.
 	Resolve(known Lookup, absent group.Code)
 }
+
+// noTopicID is the id of no topic.
+var noTopicID group.TopicID
+
+func byID(known Lookup, id group.TopicID) (Topic, bool) {
+	if id == noTopicID {
+		return Topic{}, false // topics of brokers without ids all have it
+	}
+	return known.ByID(id)
+}
