@@ -211,11 +211,11 @@ func (l *link) stands() bool {
 		return true
 	}
 	open := false
-	err := l.raw.Read(func(fd uintptr) bool {
+	// Control and not Read, which would fail on a deadline that an earlier response has left behind.
+	err := l.raw.Control(func(fd uintptr) {
 		var b [1]byte
 		_, _, err := unix.Recvfrom(int(fd), b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
 		open = err == unix.EAGAIN || err == unix.EINTR
-		return true
 	})
 	return err == nil && open
 }

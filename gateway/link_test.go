@@ -405,3 +405,23 @@ func TestLongPollIsNotCutOff(t *testing.T) {
 	c := dialRaw(t, s.port(0))
 	c.ask(1, newFetch(11, "t"))
 }
+
+// TestOldDeadlineIsNoDeath: what bounded one response says nothing about a connection that is silent later.
+func TestOldDeadlineIsNoDeath(t *testing.T) {
+	broker := newFakeBroker(t, func(nc net.Conn, f frame) bool {
+		body := kmsg.NewPtrListOffsetsResponse().AppendTo(nil)
+		out := binary.BigEndian.AppendUint32(nil, uint32(4+len(body)))
+		out = append(binary.BigEndian.AppendUint32(out, uint32(f.h.Corr)), body...)
+		_, _ = nc.Write(out[:len(out)-1])
+		time.AfterFunc(20*time.Millisecond, func() { _, _ = nc.Write(out[len(out)-1:]) })
+		return true
+	})
+	s := newStandAt(t, []string{broker.addr()}, 1, localFunc(echo), func(c *gateway.Config) { c.Wire.ProgressTimeout = 100 * time.Millisecond })
+	waitForVersions(t, s)
+	c := dialRaw(t, s.port(0))
+	c.ask(1, kmsg.NewPtrListOffsetsRequest())
+	before := broker.accepted()
+	time.Sleep(250 * time.Millisecond) // the deadline of the response passes, and so does the time of trust
+	c.ask(2, kmsg.NewPtrListOffsetsRequest())
+	require.Equal(t, before, broker.accepted(), "a connection that stood was dialled again")
+}

@@ -75,6 +75,7 @@ func (c *Conn) left(e *entry) {
 	}
 	c.change.Signal()
 	c.mu.Unlock()
+	c.giveLarge(e.large, e.held)
 	*e = entry{}
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"golang.org/x/sync/semaphore"
 )
 
 // Config holds the bounds of connections; [Config.Defaults] fills those that are zero.
@@ -11,8 +12,11 @@ type Config struct {
 	// MaxRequestBytes is the largest frame of a client: socket.request.max.bytes, 100 MiB.
 	MaxRequestBytes int32
 	// MaxHeldBytes bounds the requests of one connection that are held in memory at the same time: those that Local has not
-	// answered yet and those whose body must be looked into. One larger request than this is refused. 32 MiB.
+	// answered yet and those whose body must be looked into. One larger request than this is refused. 16 MiB.
 	MaxHeldBytes int32
+	// MaxLargeBytes bounds the requests of all connections together that are decoded and larger than 64 KiB. A decoded
+	// request may take twenty times the memory of its bytes, where it consists of many small elements. 32 MiB.
+	MaxLargeBytes int64
 	// MaxInFlight is the number of requests of one connection that are answered in their order; more wait in the socket. 256.
 	MaxInFlight int
 	// IdleTimeout closes a connection on which nothing happens: connections.max.idle.ms, 10 minutes.
@@ -27,6 +31,8 @@ type Config struct {
 	Metrics Metrics
 	// Log gets one line for each connection that is closed for a reason worth knowing.
 	Log *zap.Logger
+
+	large *semaphore.Weighted // of MaxLargeBytes
 }
 
 // Metrics counts what happens on connections. Its methods are called on hot paths: they allocate nothing and do not block.
@@ -47,8 +53,12 @@ func (c Config) Defaults() Config {
 		c.MaxRequestBytes = DefaultMaxRequestBytes
 	}
 	if c.MaxHeldBytes == 0 {
-		c.MaxHeldBytes = 32 << 20
+		c.MaxHeldBytes = 16 << 20
 	}
+	if c.MaxLargeBytes == 0 {
+		c.MaxLargeBytes = 32 << 20
+	}
+	c.large = semaphore.NewWeighted(max(c.MaxLargeBytes, int64(c.MaxHeldBytes)))
 	if c.MaxInFlight == 0 {
 		c.MaxInFlight = 256
 	}

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -36,7 +37,8 @@ type Conn struct {
 	held      int64 // bytes of requests that the queue keeps in memory
 	ended     bool  // the reader has ended: the writer ends with the queue
 	closed    bool
-	cause     error // why it was closed
+	cause     error  // why it was closed
+	stop      func() // ends takeLarge's wait
 
 	current entry     // the writer's: the one whose answer is being written
 	counted [2]uint64 // bytes in and out that the metrics know of
@@ -85,6 +87,10 @@ func (c *Conn) Run() error {
 	c.ready.Signal()
 	c.mu.Unlock()
 	<-written
+	for ; c.queue.n > 0; c.queue.pop() { // nobody else uses the queue now
+		e := c.queue.first()
+		c.giveLarge(e.large, e.held)
+	}
 	c.rd.Release()
 	c.wr.Release()
 	c.count()
@@ -112,6 +118,9 @@ func (c *Conn) close(cause error) {
 		return
 	}
 	c.closed, c.cause = true, cause
+	if c.stop != nil {
+		c.stop()
+	}
 	c.change.Broadcast()
 	c.ready.Broadcast()
 	c.mu.Unlock()
@@ -255,8 +264,16 @@ func (c *Conn) serve(h Header) error {
 	if err != nil {
 		return fmt.Errorf("api key %d: %w", h.Key, err)
 	}
+	// A parked join keeps its place for minutes and may wait for other large joins to come, so it takes no room.
+	large := len(body) > bufSize && h.Key != keyJoinGroup && h.Key != keySyncGroup
+	if large {
+		if err := c.takeLarge(h); err != nil {
+			return err
+		}
+	}
 	msg, err := Decode(h.Key, h.Version, body)
 	if err != nil {
+		c.giveLarge(large, h.Size)
 		return err
 	}
 	if string(clientID) != c.client {
@@ -265,8 +282,9 @@ func (c *Conn) serve(h Header) error {
 	s := &served{Request: Request{Msg: msg, ClientID: c.client, Host: c.host, Broker: c.broker}}
 	s.slot.conn = c
 	s.Request.slot = &s.slot
-	e := entry{Slot: Slot{Key: h.Key, Version: h.Version, Corr: h.Corr}, req: &s.Request, held: h.Size}
+	e := entry{Slot: Slot{Key: h.Key, Version: h.Version, Corr: h.Corr}, req: &s.Request, held: h.Size, large: large}
 	if err := c.enqueue(e); err != nil {
+		c.giveLarge(large, h.Size)
 		return err
 	}
 	if c.up.Unsent() > 0 {
@@ -277,6 +295,32 @@ func (c *Conn) serve(h Header) error {
 	}
 	c.local.Serve(&s.Request)
 	return nil
+}
+
+// takeLarge waits for room to decode a large request among those of all connections.
+func (c *Conn) takeLarge(h Header) error {
+	if c.cfg.large.TryAcquire(int64(h.Size)) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), c.cfg.ProgressTimeout)
+	defer cancel()
+	c.mu.Lock()
+	c.stop = cancel
+	closed := c.closed
+	c.mu.Unlock()
+	if closed {
+		return errClosing
+	}
+	if err := c.cfg.large.Acquire(ctx, int64(h.Size)); err != nil {
+		return fmt.Errorf("api key %d: no room for a request of %d bytes among the large ones of all clients: %w", h.Key, h.Size, err)
+	}
+	return nil
+}
+
+func (c *Conn) giveLarge(large bool, n int32) {
+	if large {
+		c.cfg.large.Release(int64(n))
+	}
 }
 
 // served is a request and its slot in one allocation.

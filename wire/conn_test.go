@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"sync"
@@ -129,10 +130,15 @@ func newRig(t testing.TB, cfg Config) *rig {
 
 func newRigWith(t testing.TB, cfg Config, up *fakeUp) *rig {
 	t.Helper()
-	client, server := tcpPair(t)
 	cfg = cfg.Defaults()
+	return newRigAt(t, &cfg, up)
+}
+
+func newRigAt(t testing.TB, cfg *Config, up *fakeUp) *rig {
+	t.Helper()
+	client, server := tcpPair(t)
 	r := &rig{t: t, nc: client, up: up, local: make(localChan, 1000), end: make(chan error, 1)}
-	r.conn = NewConn(&cfg, server, 3, r.up, r.local)
+	r.conn = NewConn(cfg, server, 3, r.up, r.local)
 	go func() { r.end <- r.conn.Run() }()
 	t.Cleanup(func() { r.conn.Close() })
 	return r
@@ -585,6 +591,44 @@ func TestHeldBytesAreBounded(t *testing.T) {
 	require.ErrorContains(t, r.ended(), "at most 4096 are held")
 }
 
+// TestLargeRequestsShareTheirRoom: what many small elements may take when decoded is bounded for all connections together.
+func TestLargeRequestsShareTheirRoom(t *testing.T) {
+	cfg := Config{MaxHeldBytes: 150_000, MaxLargeBytes: 150_000, ProgressTimeout: 10 * time.Second}.Defaults()
+	commit := kmsg.NewPtrOffsetCommitRequest()
+	commit.Version, commit.Group = 8, "g"
+	for range 33_000 { // the shortest topics there are: three bytes each, and many times that when decoded
+		commit.Topics = append(commit.Topics, kmsg.NewOffsetCommitRequestTopic())
+	}
+	frame := request(1, commit)
+	require.Greater(t, len(frame), 75_000)
+	a, b := newRigAt(t, &cfg, newFakeUp()), newRigAt(t, &cfg, newFakeUp())
+	a.write(frame)
+	first := a.take()
+	b.write(frame)
+	b.idle()
+	answer(first)
+	a.expect(1)
+	second := b.take()
+	b.conn.Close()
+	b.ended()
+	a.write(frame) // what a lost connection held is free again
+	answer(a.take())
+	a.expect(1)
+	answer(second)
+}
+
+func TestWaitForRoomEnds(t *testing.T) {
+	cfg := Config{MaxHeldBytes: 150_000, MaxLargeBytes: 150_000, ProgressTimeout: 50 * time.Millisecond}.Defaults()
+	commit := kmsg.NewPtrOffsetCommitRequest()
+	commit.Version, commit.Group = 8, string(make([]byte, 90_000))
+	a, b := newRigAt(t, &cfg, newFakeUp()), newRigAt(t, &cfg, newFakeUp())
+	a.write(request(1, commit))
+	a.take()
+	b.write(request(1, commit))
+	b.eof()
+	require.ErrorContains(t, b.ended(), "no room")
+}
+
 func TestRequestsThatCannotBePassed(t *testing.T) {
 	up := newFakeUp()
 	up.down = errors.New("no broker")
@@ -669,3 +713,54 @@ func feed(t *testing.T, input []byte, cut int) {
 	_ = r.ended()
 	close(r.local)
 }
+
+// BenchmarkOwn sends heartbeats and commits to a Local that answers at once: the cost of a request that the broker never
+// sees, without the coordinator.
+func BenchmarkOwn(b *testing.B) {
+	commit := kmsg.NewPtrOffsetCommitRequest()
+	commit.Version, commit.Group, commit.MemberID = 8, "group", "member"
+	topic := kmsg.NewOffsetCommitRequestTopic()
+	topic.Topic = "topic"
+	for i := range int32(10) {
+		p := kmsg.NewOffsetCommitRequestTopicPartition()
+		p.Partition = i
+		topic.Partitions = append(topic.Partitions, p)
+	}
+	commit.Topics = append(commit.Topics, topic)
+	for name, frame := range map[string][]byte{"heartbeat": heartbeat(1), "commit": request(1, commit)} {
+		for _, inFlight := range []int{1, 16} {
+			b.Run(fmt.Sprintf("%s/%d", name, inFlight), func(b *testing.B) {
+				client, server := tcpPair(b)
+				cfg := Config{}.Defaults()
+				c := NewConn(&cfg, server, 0, newFakeUp(), answerer{})
+				end := make(chan error, 1)
+				go func() { end <- c.Run() }()
+				burst := bytes.Repeat(frame, inFlight)
+				buf := make([]byte, 64<<10)
+				b.ReportAllocs()
+				for n := 0; b.Loop(); n++ {
+					if n%inFlight != 0 {
+						continue
+					}
+					if _, err := client.Write(burst); err != nil {
+						b.Fatal(err)
+					}
+					for range inFlight {
+						if _, err := io.ReadFull(client, buf[:4]); err != nil {
+							b.Fatal(err)
+						}
+						if _, err := io.ReadFull(client, buf[:binary.BigEndian.Uint32(buf)]); err != nil {
+							b.Fatal(err)
+						}
+					}
+				}
+				client.Close()
+				<-end
+			})
+		}
+	}
+}
+
+type answerer struct{}
+
+func (answerer) Serve(r *Request) { answer(r) }

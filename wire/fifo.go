@@ -4,9 +4,10 @@ package wire
 // turn) says where the answer comes from.
 type entry struct {
 	Slot
-	req  *Request
-	body []byte
-	held int32 // bytes of the request that stay in memory until the answer has left
+	req   *Request
+	body  []byte
+	held  int32 // bytes of the request that stay in memory until the answer has left
+	large bool  // held is taken from what all connections share
 }
 
 // local says whether Local answers the entry's request; the other answers with a req are there from the beginning.

@@ -54,6 +54,8 @@ const (
 	keyProduce       = int16(kmsg.Produce)
 	keyFetch         = int16(kmsg.Fetch)
 	keyOffsetCommit  = int16(kmsg.OffsetCommit)
+	keyJoinGroup     = int16(kmsg.JoinGroup)
+	keySyncGroup     = int16(kmsg.SyncGroup)
 	keyHeartbeat     = int16(kmsg.Heartbeat)
 	keySASLHandshake = int16(kmsg.SASLHandshake)
 	keyAPIVersions   = int16(kmsg.ApiVersions)
