@@ -126,6 +126,7 @@ func (p *player) compareCopy() {
 	require.NoError(p.t, m.check())
 	require.Equal(p.t, p.leader.Hash(), m.Hash())
 	require.Equal(p.t, p.leader.offsets, m.offsets)
+	p.replica = m // what follows is applied to the copy as well: a snapshot and the tail of the log give the whole
 }
 
 func (p *player) learn(r Reply) {
