@@ -135,7 +135,8 @@ type versionCache struct {
 	byBroker map[int32]*kmsg.ApiVersionsResponse
 }
 
-// put notes an answer without error; true when it says something new.
+// put notes an answer without error; true when it says something new. A later epoch alone is nothing new: it is the end of
+// the brokers' metadata log and grows all the time.
 func (c *versionCache) put(broker int32, resp *kmsg.ApiVersionsResponse) (changed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,14 +150,16 @@ func (c *versionCache) put(broker int32, resp *kmsg.ApiVersionsResponse) (change
 		kept.FinalizedFeaturesEpoch, kept.ZkMigrationReady = old.FinalizedFeaturesEpoch, old.ZkMigrationReady
 		kept.UnknownTags = old.UnknownTags
 	}
-	if old != nil && bytes.Equal(encodeVersions(old), encodeVersions(&kept)) {
-		return false
-	}
 	if c.byBroker == nil {
 		c.byBroker = map[int32]*kmsg.ApiVersionsResponse{}
 	}
 	c.byBroker[broker] = &kept
-	return true
+	if old == nil {
+		return true
+	}
+	was := *old
+	was.FinalizedFeaturesEpoch = kept.FinalizedFeaturesEpoch
+	return !bytes.Equal(encodeVersions(&was), encodeVersions(&kept))
 }
 
 // encodeVersions encodes an answer with everything it can say.

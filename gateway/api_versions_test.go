@@ -294,6 +294,20 @@ func TestAPIVersionsDoNotAlias(t *testing.T) {
 	require.Equal(t, a, b)
 }
 
+func TestAPIVersionsChange(t *testing.T) {
+	var c versionCache
+	require.True(t, c.put(1, kafka44(4)))
+	same := kafka44(4)
+	same.SupportedFeatures, same.FinalizedFeatures = c.get(1).SupportedFeatures, c.get(1).FinalizedFeatures
+	same.ThrottleMillis++
+	same.FinalizedFeaturesEpoch++
+	require.False(t, c.put(1, same))
+	require.Equal(t, same.FinalizedFeaturesEpoch, c.get(1).FinalizedFeaturesEpoch)
+	same.FinalizedFeatures = same.FinalizedFeatures[1:]
+	require.True(t, c.put(1, same))
+	require.True(t, c.put(2, same))
+}
+
 func TestAPIVersionsAreAskedFor(t *testing.T) {
 	c := newCluster(t, kfake.NumBrokers(3))
 	d := newDirectory(t, c.ListenAddrs(), nil)
