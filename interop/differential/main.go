@@ -76,7 +76,7 @@ func Main(ctx context.Context, o Options) (err error) {
 	if ctx.Err() != nil {
 		return fmt.Errorf("stopped: %w", context.Cause(ctx))
 	}
-	if rep.differences > 0 || rep.mismatches > 0 {
+	if rep.differences > 0 || rep.mismatches > 0 || rep.holes > 0 {
 		return ErrDifferent
 	}
 	return nil

@@ -15,6 +15,7 @@ type report struct {
 	results     []Result
 	differences int
 	mismatches  int
+	holes       int // cells of the table with neither a case nor a reason
 }
 
 func (r *report) add(res Result) {
@@ -59,5 +60,3 @@ func (r *report) summary(took time.Duration) {
 	fmt.Fprintf(r.out, "%d sequences, %d unexplained differences (in %d sequences), %v\n",
 		len(r.results), r.differences, len(different), took.Round(time.Second))
 }
-
-func (r *report) table() {}

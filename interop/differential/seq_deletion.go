@@ -5,9 +5,15 @@ import (
 	"time"
 )
 
+const (
+	// promptly is what Kafka needs at most to act on a deleted topic, with room for a loaded machine.
+	promptly = 25 * time.Second
+	// forgetful bounds how long the daemon may keep the offsets of a deleted topic.
+	forgetful = 150 * time.Second
+)
+
 // deletionSequences are those of deleted topics. Each has a topic of its own on the broker.
 func deletionSequences(add adder) {
-	const promptly, forgetful = 20 * time.Second, 150 * time.Second
 	for _, e := range []era{2, 9, 10} {
 		at := func(name string) string { return fmt.Sprintf("deletion/%s/v%d", name, e) }
 		both := only(keyOffsetCommit, keyOffsetFetch)
@@ -105,8 +111,19 @@ func (s *Script) dropTopic(topic string) {
 		s.stop("%v", err)
 	}
 	g := s.Group("probe", 9)
+	start := time.Now()
 	s.patient("the topic to be unknown", 100*time.Second, func() bool {
 		return codes(s.ask(g.CommitRequest(-1, "", nil, topic, 0, 0)))[0] == 3
 	})
+	seen := "promptly"
+	if s.target.Daemon {
+		seen = "within a minute"
+		if time.Since(start) > time.Minute {
+			seen = "later than a minute"
+		}
+	} else if time.Since(start) > promptly {
+		seen = "late"
+	}
+	s.DivergesAs("D2", "commits to the deleted topic are refused", "promptly", "within a minute", seen)
 	s.ask(g.DeleteGroupsRequest(g.ID))
 }
