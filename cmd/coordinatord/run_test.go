@@ -77,6 +77,8 @@ func TestUsageErrors(t *testing.T) {
 		"group size":                {with("--group.max.size=0"), nil, []string{"--group.max.size"}},
 		"metadata":                  {with("--offset.metadata.max.bytes=-1"), nil, []string{"--offset.metadata.max.bytes"}},
 		"request size":              {with("--socket.request.max.bytes=10"), nil, []string{"--socket.request.max.bytes"}},
+		"snapshot interval":         {with("--raft-snapshot-interval=-1s"), nil, []string{"--raft-snapshot-interval"}},
+		"write behind":              {with("--raft-write-behind=-1s"), nil, []string{"--raft-write-behind"}},
 		"drain":                     {with("--drain-timeout=-1s"), nil, []string{"--drain-timeout"}},
 		"TLS":                       {with("--kafka-security-protocol=SASL_SSL"), nil, []string{"--kafka-security-protocol", "TLS"}},
 		"protocol":                  {with("--kafka-security-protocol=FOO"), nil, []string{"--kafka-security-protocol"}},

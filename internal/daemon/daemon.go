@@ -117,6 +117,7 @@ func (p *process) start(ctx context.Context) error {
 	if err := p.startDirectory(); err != nil {
 		return err
 	}
+	registerKafka(registry, p.directory)
 	p.enter("waiting for Kafka, which has not answered yet")
 	clusterID, answered, err := p.findKafka(ctx)
 	if err != nil {
@@ -250,7 +251,7 @@ func (p *process) startHTTP(ctx context.Context, registry *registry) error {
 	if err != nil {
 		return portError("http", err)
 	}
-	p.http = httpapi.Serve(ln, p, httpapi.Options{Metrics: metricsHandler(registry), Pprof: p.cfg.Pprof}, p.log.Named("http"))
+	p.http = httpapi.Serve(ln, p, httpapi.Options{Metrics: p.metricsHandler(registry), Pprof: p.cfg.Pprof}, p.log.Named("http"))
 	p.log.Info("HTTP is served", zap.Stringer("address", ln.Addr()))
 	return nil
 }

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"sync/atomic"
@@ -11,20 +12,47 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/coordinatord/coordinatord/gateway"
 	"github.com/coordinatord/coordinatord/raftstore"
 	"github.com/coordinatord/coordinatord/wire"
 )
 
 type registry = prometheus.Registry
 
-func metricsHandler(reg *registry) http.Handler {
-	return promhttp.HandlerFor(reg, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 30 * time.Second})
+// refreshTimeout is how long a look at the metrics waits for the loop, which may be stuck behind a stalled disk.
+const refreshTimeout = 2 * time.Second
+
+// metricsHandler serves the metrics, with the gauges of this moment.
+func (p *process) metricsHandler(reg *registry) http.Handler {
+	serve := promhttp.HandlerFor(reg, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 30 * time.Second})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if loop := p.loop.Load(); loop != nil {
+			ctx, cancel := context.WithTimeout(r.Context(), refreshTimeout)
+			loop.RefreshMetrics(ctx)
+			cancel()
+		}
+		serve.ServeHTTP(w, r)
+	})
 }
 
 func newRegistry() *registry {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return reg
+}
+
+// registerKafka adds what is known of Kafka.
+func registerKafka(reg prometheus.Registerer, d *gateway.Directory) {
+	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "coordinatord_kafka_reachable", Help: "1 if Kafka answered the latest look at the cluster.",
+	}, func() float64 {
+		if d.Err() != nil {
+			return 0
+		}
+		return 1
+	}), prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "coordinatord_kafka_brokers", Help: "Brokers that Kafka lists and that have a port here.",
+	}, func() float64 { return float64(len(d.Table().IDs())) }))
 }
 
 // Bounds of the table of request counters: above every key and version that Kafka has.

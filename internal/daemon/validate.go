@@ -38,6 +38,14 @@ func (c *Config) validateNode() error {
 	case c.RaftLogStore != "bbolt" && c.RaftLogStore != "wal":
 		return bad(fmt.Sprintf("%q is not a log store; it is bbolt or wal", c.RaftLogStore), "raft-log-store")
 	}
+	for _, d := range []struct {
+		key string
+		val time.Duration
+	}{{"raft-snapshot-interval", c.Raft.SnapshotInterval}, {"raft-write-behind", c.Raft.WriteBehind}} {
+		if d.val < 0 {
+			return bad("it is not negative", d.key)
+		}
+	}
 	return c.validateCluster()
 }
 
