@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"maps"
+	"net"
 	"sync"
 	"testing"
 	"time"
@@ -311,3 +313,7 @@ func shut(t testing.TB, s *Store, m *model) {
 	require.NoError(t, s.Close(ctx))
 	require.Empty(t, m.complaints())
 }
+
+func readCloser(b []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(b)) }
+
+func asNetError(err error, to *net.Error) bool { return errors.As(err, to) }

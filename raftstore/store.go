@@ -156,6 +156,8 @@ func (s *Store) startRaft(b *booted) error {
 
 const (
 	logCacheEntries = 128
+	// closeGrace is how long Raft may take to end although the caller's patience is over: an idle one needs a millisecond.
+	closeGrace = 250 * time.Millisecond
 	// maxAppendEntries entries of up to 256 KiB make a message of at most 8 MiB.
 	maxAppendEntries = 32
 )
@@ -256,7 +258,8 @@ func (s *Store) Status() Status {
 }
 
 // Close hands leadership over where there is someone to take it, writes the materialised copy, and closes the files.
-// Commands that are on their way are waited for until ctx is done. The owner must answer until Close has returned.
+// Commands that are on their way are waited for until ctx is done. The owner must answer until Close has returned. When the
+// disk does not answer, Close returns an error soon after ctx is done, and the directory stays locked until the process ends.
 func (s *Store) Close(ctx context.Context) error {
 	s.closeOnce.Do(func() { s.closeErr = s.close(ctx) })
 	return s.closeErr
@@ -269,7 +272,19 @@ func (s *Store) close(ctx context.Context) error {
 		s.handOver(ctx)
 	}
 	s.resign(0)
-	err := s.raft.Shutdown().Error()
+	down := make(chan error, 1)
+	go func() { down <- s.raft.Shutdown().Error() }()
+	var err error
+	select {
+	case err = <-down:
+	case <-ctx.Done():
+		select {
+		case err = <-down:
+		case <-time.After(closeGrace):
+			// Raft's loop is in a write that does not return. The files must stay open under it.
+			return fmt.Errorf("raftstore: the disk does not answer, and %s is left as after a crash: %w", s.cfg.Dir, ctx.Err())
+		}
+	}
 	s.halt(drained)
 	if !s.poison.failed.Load() {
 		s.fsm.collect() // nothing is applied any more

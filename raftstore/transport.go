@@ -80,6 +80,23 @@ type streamLayer struct {
 	once     sync.Once
 	opening  chan struct{} // a slot for each connection whose preamble is awaited
 	wg       sync.WaitGroup
+
+	mu   sync.Mutex
+	open map[*peerConn]struct{} // accepted connections: the library forgets them when it is closed
+}
+
+// peerConn is an accepted connection.
+type peerConn struct {
+	net.Conn
+	layer *streamLayer
+}
+
+// Close implements net.Conn.
+func (c *peerConn) Close() error {
+	c.layer.mu.Lock()
+	delete(c.layer.open, c)
+	c.layer.mu.Unlock()
+	return c.Conn.Close()
 }
 
 // peerAddr is the advertised address, which need not be the bound one.
@@ -91,7 +108,7 @@ func (a peerAddr) String() string { return string(a) }
 func newStreamLayer(l net.Listener, shard uint32, advertised string) *streamLayer {
 	s := &streamLayer{
 		Listener: l, shard: shard, addr: peerAddr(advertised), accepted: make(chan net.Conn), closed: make(chan struct{}),
-		opening: make(chan struct{}, maxOpening),
+		opening: make(chan struct{}, maxOpening), open: map[*peerConn]struct{}{},
 	}
 	s.wg.Add(1)
 	go s.run()
@@ -120,12 +137,12 @@ func (s *streamLayer) run() {
 			continue
 		}
 		s.wg.Add(1)
-		go s.open(conn)
+		go s.greet(conn)
 	}
 }
 
-// open reads the preamble and passes the connection on.
-func (s *streamLayer) open(conn net.Conn) {
+// greet reads the preamble and passes the connection on.
+func (s *streamLayer) greet(conn net.Conn) {
 	defer s.wg.Done()
 	stop := make(chan struct{})
 	go func() {
@@ -145,10 +162,14 @@ func (s *streamLayer) open(conn net.Conn) {
 		return
 	}
 	_ = conn.SetReadDeadline(time.Time{})
+	c := &peerConn{Conn: conn, layer: s}
+	s.mu.Lock()
+	s.open[c] = struct{}{}
+	s.mu.Unlock()
 	select {
-	case s.accepted <- conn:
+	case s.accepted <- c:
 	case <-s.closed:
-		_ = conn.Close()
+		_ = c.Close()
 	}
 }
 
@@ -168,6 +189,12 @@ func (s *streamLayer) Close() (err error) {
 		close(s.closed)
 		err = s.Listener.Close()
 		s.wg.Wait()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for c := range s.open {
+			_ = c.Conn.Close()
+		}
+		clear(s.open)
 	})
 	return err
 }
