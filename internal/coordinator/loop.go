@@ -36,6 +36,7 @@ type Config struct {
 	FreshID func() string // makes a random UUID, from which member ids are made; default: from crypto/rand
 
 	AskTimeout time.Duration // how long a request waits for Kafka to tell of an unknown topic; default 3 s
+	TopicFresh time.Duration // how often topics that are committed to are asked about again, so that deletions are noticed; default 1 s
 	TopicCheck time.Duration // how often the topics of the image are compared with Kafka's; default 30 s
 	TopicGone  time.Duration // least time between the two answers that make a topic gone; default 30 s
 }
@@ -55,6 +56,9 @@ func (c *Config) setDefaults() {
 	}
 	if c.AskTimeout == 0 {
 		c.AskTimeout = 3 * time.Second
+	}
+	if c.TopicFresh == 0 {
+		c.TopicFresh = time.Second
 	}
 	if c.TopicCheck == 0 {
 		c.TopicCheck = 30 * time.Second
@@ -113,6 +117,7 @@ func New(cfg Config) *Loop {
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	l.done.Go(l.run)
 	l.done.Go(l.watchTopics)
+	l.done.Go(l.freshenTopics)
 	return l
 }
 

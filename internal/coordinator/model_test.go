@@ -332,7 +332,7 @@ func newWorld(t testing.TB, edit ...func(*Config)) *world {
 	n := 0
 	cfg := Config{
 		Group: groupConfig(), Topics: w.topics, Logger: zap.New(core), Metrics: NewMetrics(w.reg), NotLeader: errNotLeader,
-		Clock: w.clock,
+		Clock: w.clock, TopicFresh: 1000 * time.Hour,
 		FreshID: func() string {
 			n++
 			return "id-" + string(rune('0'+n))

@@ -96,7 +96,7 @@ func (l *Loop) unseen(r *Request, q protocol.TopicRequest) {
 		if !ok {
 			return
 		}
-		if known, ok := l.core.topics.ByName(name); !ok || known != t {
+		if !l.core.topics.use(t) {
 			r.Seen = append(r.Seen, t)
 		}
 	})

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/coordinatord/coordinatord/group"
 )
@@ -10,20 +11,53 @@ import (
 // commit is checked against when Kafka cannot be asked.
 type imageTopics struct {
 	mu     sync.RWMutex
-	byName map[string]Topic
+	byName map[string]*imageTopic
 	byID   map[group.TopicID]Topic
 }
 
+type imageTopic struct {
+	Topic
+	used atomic.Bool // committed to since the last takeUsed
+}
+
 func newImageTopics() *imageTopics {
-	return &imageTopics{byName: make(map[string]Topic), byID: make(map[group.TopicID]Topic)}
+	return &imageTopics{byName: make(map[string]*imageTopic), byID: make(map[group.TopicID]Topic)}
 }
 
 // ByName implements [protocol.Lookup].
 func (t *imageTopics) ByName(name string) (Topic, bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	topic, ok := t.byName[name]
-	return topic, ok
+	if topic, ok := t.byName[name]; ok {
+		return topic.Topic, true
+	}
+	return Topic{}, false
+}
+
+// use notes that the topic is committed to, and says whether the image knows it as it is now.
+func (t *imageTopics) use(now Topic) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	topic, ok := t.byName[now.Name]
+	if !ok {
+		return false
+	}
+	if !topic.used.Load() { // many connections read this; only one of them has to write it
+		topic.used.Store(true)
+	}
+	return topic.Topic == now
+}
+
+// takeUsed returns the names of the topics that were committed to since the last call.
+func (t *imageTopics) takeUsed() (names []string) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for name, topic := range t.byName {
+		if topic.used.Swap(false) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // ByID implements [protocol.Lookup].
@@ -45,7 +79,7 @@ func (t *imageTopics) applied(rec group.Record) {
 		t.mu.Lock()
 		if old, ok := t.byID[r.ID]; ok {
 			delete(t.byID, r.ID)
-			if t.byName[old.Name].ID == r.ID {
+			if now := t.byName[old.Name]; now != nil && now.ID == r.ID {
 				delete(t.byName, old.Name)
 			}
 		}
@@ -57,7 +91,7 @@ func (t *imageTopics) put(topic Topic) {
 	if old, ok := t.byName[topic.Name]; ok && old.ID != topic.ID {
 		delete(t.byID, old.ID)
 	}
-	t.byName[topic.Name] = topic
+	t.byName[topic.Name] = &imageTopic{Topic: topic}
 	if topic.ID != (group.TopicID{}) {
 		t.byID[topic.ID] = topic
 	}

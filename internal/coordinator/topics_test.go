@@ -159,3 +159,23 @@ func TestARecreatedTopicDoesNotInheritOffsets(t *testing.T) {
 	require.EqualValues(t, 1, offset, "the drop is of the old id only")
 	require.Equal(t, 1, w.offsetsOf("g"))
 }
+
+// TestADeletedTopicIsNoticedByThoseWhoCommitToIt: soon, and without a question for each commit.
+func TestADeletedTopicIsNoticedByThoseWhoCommitToIt(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.TopicFresh = time.Second }).lead()
+	commit := func() int16 { return commitCode(t, w.send(commitRequest("g", "", -1, "orders", 0, 5), 8)) }
+	require.Zero(t, commit())
+	w.settle()
+	require.Zero(t, commit())
+	require.Zero(t, w.topics.asks)
+	w.topics.set(func() { delete(w.topics.kafka, "orders") })
+	require.Zero(t, commit())
+	w.round(time.Second)
+	require.Equal(t, 1, w.topics.asks)
+	require.EqualValues(t, 3, commit())
+	drain(w.topics.done)
+	w.clock.advance(time.Second)
+	w.clock.await(t, time.Second)
+	require.Empty(t, w.topics.done, "nothing is committed to it, so nothing is asked")
+	require.Equal(t, 1, w.offsetsOf("g"), "the offsets stay until Kafka has said twice that the id is gone")
+}

@@ -107,3 +107,30 @@ func (l *Loop) checkTopic(ctx context.Context, t Topic, suspects map[group.Topic
 	}
 	return nil
 }
+
+// freshenTopics asks about the topics that are committed to, away from the path of the commits: one question for all of
+// them, and none while nothing is committed. So a commit to a deleted topic is refused soon after, although the cache
+// answers for it.
+func (l *Loop) freshenTopics() {
+	pause := l.cfg.TopicFresh
+	for {
+		fired, stop := l.cfg.Clock.NewTimer(pause)
+		select {
+		case <-l.ctx.Done():
+			stop()
+			return
+		case <-fired:
+		}
+		pause = l.cfg.TopicFresh
+		names := l.core.topics.takeUsed()
+		if len(names) == 0 {
+			continue
+		}
+		slices.Sort(names)
+		ctx, cancel := context.WithTimeout(l.ctx, l.cfg.AskTimeout)
+		if err := l.cfg.Topics.Ask(ctx, names, nil); err != nil {
+			pause = max(pause, askPause)
+		}
+		cancel()
+	}
+}
