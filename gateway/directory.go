@@ -96,7 +96,7 @@ type Directory struct {
 	lastErr  error                // of the latest look
 	failed   map[string]time.Time // addresses that could not be dialled, and when
 	next     int                  // rotates Bootstrap
-	warned   map[int32]time.Time  // broker ids without a port, and when that was logged
+	said     map[any]time.Time    // what sometimes was called with, and when it last was true
 	cancel   context.CancelFunc
 	started  bool
 	stopped  chan struct{}   // closed when the looking has ended
@@ -115,7 +115,7 @@ func NewDirectory(cfg DirectoryConfig, log *zap.Logger) (*Directory, error) {
 	d := &Directory{
 		cfg: cfg, log: log, client: client,
 		kick: make(chan struct{}, 1), news: make(chan struct{}),
-		failed: map[string]time.Time{}, warned: map[int32]time.Time{},
+		failed: map[string]time.Time{}, said: map[any]time.Time{},
 		stopped: make(chan struct{}),
 	}
 	d.shutdown, d.cancel = context.WithCancel(context.Background())

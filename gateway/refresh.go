@@ -17,11 +17,13 @@ import (
 const (
 	// refreshSpacing bounds how often failed dials and clients' answers can make the daemon look at the cluster.
 	refreshSpacing = 250 * time.Millisecond
-	// warnAgain is the pause between two log lines about one broker id without a port.
-	warnAgain = 5 * time.Minute
+	// sayAgain is the pause between two log lines about one thing that stays wrong.
+	sayAgain = 5 * time.Minute
 	// versionAsks bounds how many brokers are asked for their versions at once.
 	versionAsks = 4
 )
+
+var errKafkaAway = errors.New("no answer from Kafka")
 
 // ClusterMismatchError says that the brokers belong to another cluster than the daemon's state.
 type ClusterMismatchError struct {
@@ -78,16 +80,20 @@ func pause(ctx context.Context, d time.Duration) bool {
 func (d *Directory) refresh(ctx context.Context) error {
 	changed, err := d.refreshBrokers(ctx)
 	d.mu.Lock()
-	repeated := err != nil && d.lastErr != nil && err.Error() == d.lastErr.Error()
+	failedBefore := d.lastErr != nil
 	d.lastErr = err
 	d.seen = d.seen || err == nil
 	d.mu.Unlock()
 	if err != nil {
 		d.wake()
-		if ctx.Err() == nil && !repeated {
+		// The first failure is said, then one in a while: the reason changes from broker to broker.
+		if again := d.sometimes(errKafkaAway); (again || !failedBefore) && ctx.Err() == nil {
 			d.log.Warn("cannot look at the Kafka cluster; what is known of it stays in use", zap.Error(err))
 		}
 		return err
+	}
+	if failedBefore {
+		d.log.Info("the Kafka cluster answers again")
 	}
 	// Those who wait for a broker need its address only, so they are woken before the versions are asked for.
 	d.wake()
@@ -191,23 +197,27 @@ func (d *Directory) logChanges(old, table *Table) {
 
 // warnNoPort says, at most once in a while for each id, that a broker cannot be reached through the daemon.
 func (d *Directory) warnNoPort(id int32) {
-	now := time.Now()
-	d.mu.Lock()
-	at, ok := d.warned[id]
-	quiet := ok && now.Sub(at) < warnAgain
-	if !quiet {
-		if len(d.warned) >= 1024 {
-			clear(d.warned)
-		}
-		d.warned[id] = now
-	}
-	d.mu.Unlock()
-	if quiet {
+	if !d.sometimes(id) {
 		return
 	}
 	p := d.cfg.Ports
 	d.log.Error("a broker id is outside the port range: clients cannot reach the broker, and its partitions have no leader for them; widen the range of broker ports",
 		zap.Int32("broker", id), zap.Int32("first_id", p.FirstID), zap.Int32("last_id", p.LastID()))
+}
+
+// sometimes is true when what has not been said in the last minutes. It keeps clients from filling the log.
+func (d *Directory) sometimes(what any) bool {
+	now := time.Now()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if at, ok := d.said[what]; ok && now.Sub(at) < sayAgain {
+		return false
+	}
+	if len(d.said) >= 1024 {
+		clear(d.said)
+	}
+	d.said[what] = now
+	return true
 }
 
 // refreshVersions asks every live broker what it supports.

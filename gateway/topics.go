@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"go.uber.org/zap"
 )
 
 // Bounds of one Metadata question about topics.
@@ -22,7 +24,10 @@ const (
 // errNoTopicIDs says that a broker cannot be asked by topic id.
 var errNoTopicIDs = errors.New("the broker does not know topic ids (Metadata below version 12)")
 
-var errClosed = errors.New("the directory is closed")
+var (
+	errClosed     = errors.New("the directory is closed")
+	errNotAllowed = errors.New("not allowed to describe a topic")
+)
 
 // topic is what Kafka says of a topic. The id is zero for brokers that have none.
 type topic struct {
@@ -49,12 +54,12 @@ type topicCache struct {
 	running sync.WaitGroup
 }
 
-// topicAsk is one question that several callers share.
+// topicAsk is one question that several callers share. For each topic it ends with why Kafka did not say whether the topic
+// exists, or nil.
 type topicAsk struct {
-	names map[string]struct{}
-	ids   map[[16]byte]struct{}
-	done  chan struct{} // closed when err is set
-	err   error
+	names map[string]error
+	ids   map[[16]byte]error
+	done  chan struct{} // closed when the maps are final
 }
 
 func (c *topicCache) init(d *Directory) {
@@ -94,39 +99,70 @@ func (d *Directory) AskTopics(ctx context.Context, names []string, ids [][16]byt
 	if len(names) == 0 && len(ids) == 0 {
 		return nil
 	}
-	ask := d.topics.join(names, ids)
+	ask, err := d.topics.join(names, ids)
+	if err != nil {
+		return err
+	}
 	select {
 	case <-ask.done:
-		return ask.err
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	for _, name := range names {
+		if err := ask.names[name]; err != nil {
+			return err
+		}
+	}
+	for _, id := range ids {
+		if err := ask.ids[id]; err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// join adds to the question that waits, and sets one going when none is under way.
-func (c *topicCache) join(names []string, ids [][16]byte) *topicAsk {
+// join adds to the question that waits, and sets one going when none is under way. Names that no topic can have are not
+// asked for: they do not exist, and they may be long.
+func (c *topicCache) join(names []string, ids [][16]byte) (*topicAsk, error) {
 	c.askMu.Lock()
 	defer c.askMu.Unlock()
 	if c.closed {
-		ask := &topicAsk{done: make(chan struct{}), err: errClosed}
-		close(ask.done)
-		return ask
+		return nil, errClosed
 	}
 	if c.waiting == nil {
-		c.waiting = &topicAsk{names: map[string]struct{}{}, ids: map[[16]byte]struct{}{}, done: make(chan struct{})}
+		c.waiting = &topicAsk{names: map[string]error{}, ids: map[[16]byte]error{}, done: make(chan struct{})}
 	}
 	ask := c.waiting
 	for _, name := range names {
-		ask.names[name] = struct{}{}
+		if validTopic(name) {
+			ask.names[strings.Clone(name)] = nil // It may point into a request, which the question can outlive.
+		}
 	}
 	for _, id := range ids {
-		ask.ids[id] = struct{}{}
+		if id != ([16]byte{}) {
+			ask.ids[id] = nil
+		}
 	}
 	if !c.asking {
 		c.asking = true
 		c.running.Go(c.run)
 	}
-	return ask
+	return ask, nil
+}
+
+// validTopic reports whether Kafka would allow a topic of this name (org.apache.kafka.common.internals.Topic).
+func validTopic(name string) bool {
+	if name == "" || len(name) > 249 || name == "." || name == ".." {
+		return false
+	}
+	for i := range len(name) {
+		switch c := name[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '_', c == '-':
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // run asks what waits until nothing does. While it asks, the next question gathers: a batch without a timer.
@@ -141,7 +177,7 @@ func (c *topicCache) run() {
 			return
 		}
 		c.askMu.Unlock()
-		ask.err = c.ask(c.d.shutdown, slices.Sorted(maps.Keys(ask.names)), slices.Collect(maps.Keys(ask.ids)))
+		c.ask(c.d.shutdown, ask)
 		close(ask.done)
 	}
 }
@@ -158,24 +194,29 @@ func (c *topicCache) refresh(ctx context.Context) {
 }
 
 // ask asks Kafka in pieces and updates the cache.
-func (c *topicCache) ask(ctx context.Context, names []string, ids [][16]byte) error {
+func (c *topicCache) ask(ctx context.Context, ask *topicAsk) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	for piece := range slices.Chunk(names, topicsPerAsk) {
+	for piece := range slices.Chunk(slices.Sorted(maps.Keys(ask.names)), topicsPerAsk) {
 		resp, err := c.d.metadata(ctx, c.d.client, piece, nil)
-		if err != nil {
-			return err
+		if err == nil {
+			c.store(resp, ask)
+			continue
 		}
-		c.store(resp)
+		for _, name := range piece {
+			ask.names[name] = err
+		}
 	}
-	for piece := range slices.Chunk(ids, topicsPerAsk) {
+	for piece := range slices.Chunk(slices.Collect(maps.Keys(ask.ids)), topicsPerAsk) {
 		resp, err := c.d.metadata(ctx, c.d.client, nil, piece)
-		if err != nil {
-			return err
+		if err == nil {
+			c.store(resp, ask)
+			continue
 		}
-		c.store(resp)
+		for _, id := range piece {
+			ask.ids[id] = err
+		}
 	}
-	return nil
 }
 
 // metadata asks a broker for topics by name or by id, not both: a broker that gets ids ignores names.
@@ -206,14 +247,19 @@ func (d *Directory) metadata(ctx context.Context, to kmsg.Requestor, names []str
 	return resp, nil
 }
 
-// store puts an answer into the cache: topics that exist, and out of it those that do not.
-func (c *topicCache) store(resp *kmsg.MetadataResponse) {
+// store puts an answer into the cache: topics that exist, and out of it those that do not. Other errors say nothing about
+// the topic and go to those who asked.
+func (c *topicCache) store(resp *kmsg.MetadataResponse, ask *topicAsk) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range resp.Topics {
 		t := &resp.Topics[i]
 		switch t.ErrorCode {
-		case kerr.UnknownTopicOrPartition.Code:
+		case 0, kerr.LeaderNotAvailable.Code:
+			if t.Topic != nil && len(t.Partitions) > 0 { // Without partitions it is being created.
+				c.set(topicOf(t))
+			}
+		case kerr.UnknownTopicOrPartition.Code, kerr.InvalidTopicException.Code:
 			if t.Topic != nil {
 				c.forget(*t.Topic)
 			}
@@ -221,11 +267,33 @@ func (c *topicCache) store(resp *kmsg.MetadataResponse) {
 			if known, ok := c.byID[t.TopicID]; ok {
 				c.forget(known.name)
 			}
-		case 0, kerr.LeaderNotAvailable.Code:
-			if t.Topic == nil || len(t.Partitions) == 0 {
-				continue // Being created: its partitions are not known yet.
-			}
-			c.set(topicOf(t))
+		default:
+			c.fail(t, ask)
+		}
+	}
+}
+
+// fail notes for those who asked that a broker did not say whether a topic exists.
+func (c *topicCache) fail(t *kmsg.MetadataResponseTopic, ask *topicAsk) {
+	err := fmt.Errorf("ask Kafka for topics: %w", kerr.ErrorForCode(t.ErrorCode))
+	if t.ErrorCode == kerr.TopicAuthorizationFailed.Code && c.d.sometimes(errNotAllowed) {
+		c.d.log.Error("the daemon's own user may not describe a topic, so that its offsets cannot be committed; it needs the operation DESCRIBE on topics",
+			zap.Stringp("topic", t.Topic))
+	}
+	if t.Topic != nil {
+		if _, ok := ask.names[*t.Topic]; ok {
+			ask.names[*t.Topic] = err
+			return
+		}
+	}
+	if _, ok := ask.ids[t.TopicID]; ok {
+		ask.ids[t.TopicID] = err
+		return
+	}
+	// A broker does not repeat the id of a topic that may not be described, so it can be any of those asked for by id.
+	for id := range ask.ids {
+		if _, known := c.byID[id]; !known {
+			ask.ids[id] = err
 		}
 	}
 }

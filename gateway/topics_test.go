@@ -3,12 +3,14 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -246,4 +248,65 @@ func TestTopicGone(t *testing.T) {
 	gone, err = d.TopicGone(ctx, id)
 	require.ErrorContains(t, err, "1 of 2 brokers answered")
 	require.False(t, gone)
+}
+
+// TestTopicsThatMayNotBeDescribed plays a broker that does not let the daemon's user see a topic.
+func TestTopicsThatMayNotBeDescribed(t *testing.T) {
+	c := newCluster(t, kfake.NumBrokers(1), kfake.SeedTopics(1, "open", "secret"))
+	open, secret := c.TopicInfo("open").TopicID, c.TopicInfo("secret").TopicID
+	var forbidden atomic.Bool
+	c.ControlKey(keyMetadata, func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		m := req.(*kmsg.MetadataRequest)
+		if !forbidden.Load() || len(m.Topics) == 0 {
+			return nil, nil, false
+		}
+		resp := m.ResponseKind().(*kmsg.MetadataResponse)
+		for _, asked := range m.Topics {
+			answer := kmsg.NewMetadataResponseTopic()
+			answer.Topic = asked.Topic
+			if asked.TopicID == secret || asked.Topic != nil && *asked.Topic == "secret" {
+				answer.ErrorCode = 29 // Without an id: Kafka does not confirm it.
+			} else {
+				name := "open"
+				answer.Topic, answer.TopicID = &name, open
+				answer.Partitions = make([]kmsg.MetadataResponseTopicPartition, 1)
+			}
+			resp.Topics = append(resp.Topics, answer)
+		}
+		return resp, nil, true
+	})
+	d := newDirectory(t, c.ListenAddrs(), nil)
+	ctx := testContext(t)
+	forbidden.Store(true)
+	require.ErrorIs(t, d.AskTopics(ctx, []string{"open", "secret"}, nil), kerr.TopicAuthorizationFailed)
+	require.ErrorIs(t, d.AskTopics(ctx, nil, [][16]byte{open, secret}), kerr.TopicAuthorizationFailed)
+	require.NoError(t, d.AskTopics(ctx, []string{"open"}, [][16]byte{open}), "others are not in the way")
+	_, _, ok := d.LookupID(secret)
+	require.False(t, ok)
+	_, err := d.TopicGone(ctx, secret)
+	require.Error(t, err, "a topic that may not be seen is not gone")
+
+	forbidden.Store(false)
+	require.NoError(t, d.AskTopics(ctx, []string{"secret"}, nil))
+	forbidden.Store(true)
+	require.Error(t, d.AskTopics(ctx, []string{"secret"}, nil))
+	_, _, ok = d.LookupName("secret")
+	require.True(t, ok, "what is known stays")
+}
+
+func TestTopicsOfImpossibleNames(t *testing.T) {
+	c := newCluster(t, kfake.NumBrokers(1), kfake.SeedTopics(1, "a"))
+	d := newDirectory(t, c.ListenAddrs(), nil)
+	count, _ := countMetadata(c)
+	bad := []string{"", ".", "..", "a/b", "größe", strings.Repeat("x", 250), "a\x00"}
+	require.NoError(t, d.AskTopics(testContext(t), bad, [][16]byte{{}}))
+	require.Zero(t, count.Load())
+	for _, name := range bad {
+		_, _, ok := d.LookupName(name)
+		require.False(t, ok)
+	}
+	for _, name := range []string{"a", "A.b_c-9", strings.Repeat("x", 249), "..."} {
+		require.True(t, validTopic(name), name)
+	}
 }
