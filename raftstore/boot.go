@@ -47,7 +47,7 @@ func openFiles(cfg *Config, p *poison) (f *files, damage error, err error) {
 	if cfg.wrapLog != nil {
 		store = cfg.wrapLog(store)
 	}
-	f.log = &guardedLog{closableLog: store, poison: p, observer: cfg.Observer}
+	f.log = &guardedLog{closableLog: store, poison: p, observer: cfg.Observer, dir: f.dir}
 	if f.stable, err = openBoltStable(filepath.Join(f.dir, "stable.db"), p.fail); err != nil {
 		return f, nil, err
 	}

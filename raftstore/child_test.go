@@ -32,6 +32,7 @@ type childSpec struct {
 	Callers int
 	Size    int // bytes of each value
 	Follow  bool
+	Limit   uint64 // largest file, in bytes; 0: no limit
 }
 
 // plainConfig is the part of Config that a child needs.
@@ -75,6 +76,12 @@ func runChild(spec string) int {
 	c.Config.Fatal = func(err error) {
 		fmt.Fprintln(os.Stderr, "FATAL", err)
 		os.Exit(3)
+	}
+	if c.Limit > 0 {
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: c.Limit, Max: c.Limit}); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 	}
 	m := newModel()
 	s, err := Open(c.Config, m)

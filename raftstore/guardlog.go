@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+	"golang.org/x/sys/unix"
 )
 
 // closableLog is what a kind of log store offers.
@@ -40,6 +41,7 @@ type guardedLog struct {
 	closableLog
 	poison   *poison
 	observer Observer
+	dir      string
 
 	began   atomic.Int64  // Unix nanoseconds when the running append began, 0 when none runs
 	bytes   atomic.Uint64 // appended since Open
@@ -57,7 +59,7 @@ func (g *guardedLog) StoreLogs(logs []*raft.Log) error {
 	err := g.closableLog.StoreLogs(logs)
 	g.began.Store(0)
 	if err != nil {
-		return g.poison.fail(fmt.Errorf("raftstore: the log cannot be written: %w", err))
+		return g.poison.fail(fmt.Errorf("raftstore: the log cannot be written (%s): %w", freeSpace(g.dir), err))
 	}
 	size := 0
 	for _, l := range logs {
@@ -89,4 +91,13 @@ func (g *guardedLog) stalled(now time.Time) time.Duration {
 		return 0
 	}
 	return max(0, time.Duration(now.UnixNano()-began))
+}
+
+// freeSpace says how much room a directory's file system has: a full disk is the usual reason, and not every library says so.
+func freeSpace(dir string) string {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return "free space unknown"
+	}
+	return fmt.Sprintf("%d MiB are free in %s", st.Bavail*uint64(st.Bsize)>>20, dir)
 }
