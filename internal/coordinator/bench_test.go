@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/coordinatord/coordinatord/group"
+	"github.com/coordinatord/coordinatord/protocol"
 )
 
 // batchLog commits what has queued up meanwhile as one batch, on a goroutine of its own, as the real log does.
@@ -157,4 +158,50 @@ func joinOf(name string) *kmsg.JoinGroupRequest {
 	m.Version = 3
 	m.SessionTimeoutMillis = int32(group.DefaultConfig().MaxSessionTimeout.Milliseconds())
 	return m
+}
+
+// BenchmarkLoad restores a million offsets in ten thousand groups, as a restart does, and BenchmarkCollect writes them
+// all, as the first snapshot does.
+func BenchmarkLoad(b *testing.B) {
+	loop, copied := million(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		require.NoError(b, loop.Load(1, copied.next()))
+	}
+}
+
+func BenchmarkCollect(b *testing.B) {
+	loop, copied := million(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		require.NoError(b, loop.Load(1, copied.next()))
+		for i := range 10_000 {
+			loop.Apply(Batch{Index: 2, Commands: [][]byte{protocol.AppendRecord(nil, &group.OffsetCommit{
+				Group: fmt.Sprintf("group-%d", i), Guard: group.Guard{Generation: -1, Simple: true}, ExpireTime: -1,
+				Topics: []group.OffsetTopic{{Name: "orders", ID: orders.ID, Partitions: []group.OffsetPartition{{Offset: 3, LeaderEpoch: -1}}}},
+			})}})
+		}
+		b.StartTimer()
+		n := 0
+		loop.Collect(func(_, _ []byte) { n++ })
+		require.GreaterOrEqual(b, n, 10_000)
+	}
+}
+
+func million(b *testing.B) (*Loop, copyOf) {
+	b.Helper()
+	copied := copyOf{}
+	for i := range 10_000 {
+		name := fmt.Sprintf("group-%d", i)
+		g := &group.GroupImage{Meta: group.GroupMeta{Group: name, Sequence: 1}, Topics: []group.StoredTopic{{Name: "orders", ID: orders.ID}}}
+		for p := range int32(100) {
+			g.Topics[0].Partitions = append(g.Topics[0].Partitions, group.StoredOffset{
+				OffsetPartition: group.OffsetPartition{Partition: p, LeaderEpoch: 3, Offset: int64(i) * 1000},
+				CommitTime:      1764442800000 + int64(i), ExpireTime: -1,
+			})
+		}
+		copied[string(protocol.AppendKey(nil, group.Key{Kind: group.KindGroup, Name: name}))] = string(protocol.AppendRecord(nil, g))
+	}
+	return benchLoop(b), copied
 }
