@@ -57,6 +57,9 @@ func (l *leaveGroup) Answer(res group.Result) kmsg.Response {
 		}
 		return resp
 	}
+	if plantLeaveMemberCode && len(r.Members) > 0 {
+		resp.ErrorCode = int16(r.Members[0].Code)
+	}
 	resp.Members = make([]kmsg.LeaveGroupResponseMember, len(r.Members))
 	for i, m := range r.Members {
 		resp.Members[i] = kmsg.LeaveGroupResponseMember{MemberID: m.MemberID, InstanceID: m.InstanceID, ErrorCode: int16(m.Code)}

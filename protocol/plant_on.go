@@ -1,0 +1,5 @@
+//go:build plant_leave_member_code
+
+package protocol
+
+const plantLeaveMemberCode = true
