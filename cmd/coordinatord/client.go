@@ -105,8 +105,7 @@ func (c *clientFlags) fetch(ctx context.Context, path string) (status int, body 
 }
 
 func withoutURL(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}
 	return err

@@ -203,7 +203,7 @@ func (f *resetFlags) partitions(ctx context.Context, admin *kadm.Client, group s
 			}
 			continue
 		}
-		for _, s := range strings.Split(list, ",") {
+		for s := range strings.SplitSeq(list, ",") {
 			n, err := strconv.ParseInt(s, 10, 32)
 			if err != nil || n < 0 {
 				return nil, usagef("--topic: %q is not topic:partition,...", arg)
@@ -342,8 +342,7 @@ func groupError(err error) string {
 	case errors.Is(err, kerr.GroupIDNotFound):
 		return "there is no such group"
 	}
-	var k *kerr.Error
-	if errors.As(err, &k) {
+	if k, ok := errors.AsType[*kerr.Error](err); ok {
 		return k.Message + ": " + k.Description
 	}
 	return err.Error()

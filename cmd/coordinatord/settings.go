@@ -202,8 +202,7 @@ func flatten(path, prefix string, m *yaml.Node, out *[]setting) error {
 
 // cause drops pflag's own words about the flag: the caller names the variable or the key.
 func cause(err error) string {
-	var invalid *pflag.InvalidValueError
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		return invalid.Unwrap().Error()
 	}
 	return err.Error()

@@ -74,7 +74,7 @@ func (v *hostsValue) String() string {
 
 func (v *hostsValue) Set(s string) error {
 	var hosts []string
-	for _, h := range strings.Split(s, ",") {
+	for h := range strings.SplitSeq(s, ",") {
 		h = strings.TrimSpace(h)
 		if err := checkHostPort(h); err != nil {
 			return err
@@ -115,7 +115,7 @@ func (v *peersValue) String() string {
 func (v *peersValue) Set(s string) error {
 	var peers []daemon.Peer
 	if strings.TrimSpace(s) != "" {
-		for _, part := range strings.Split(s, ",") {
+		for part := range strings.SplitSeq(s, ",") {
 			id, addr, ok := strings.Cut(strings.TrimSpace(part), "@")
 			n, err := strconv.ParseUint(id, 10, 64)
 			if !ok || err != nil || n == 0 {
@@ -151,7 +151,7 @@ func (v *topicsValue) String() string {
 }
 
 func (v *topicsValue) Set(s string) error {
-	for _, part := range strings.Split(s, ",") {
+	for part := range strings.SplitSeq(s, ",") {
 		name, count, ok := strings.Cut(strings.TrimSpace(part), ":")
 		if !ok || name == "" {
 			return fmt.Errorf("%q is not name:partitions", part)

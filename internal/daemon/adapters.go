@@ -23,7 +23,7 @@ func (l local) Serve(r *wire.Request) {
 type storeLog struct{ store *raftstore.Store }
 
 func (l storeLog) Propose(ref uint64, cmd []byte) error {
-	return l.store.Propose(raftstore.Ref(ref), cmd)
+	return l.store.Propose(ref, cmd)
 }
 func (l storeLog) Confirm(done func(error)) { l.store.Confirm(done) }
 
@@ -34,24 +34,12 @@ type handler struct {
 }
 
 func (h handler) Apply(b raftstore.Batch) {
-	// The loop applies the batch after this returns. The list is the batch's own, and the commands are part of a Raft entry,
-	// which nobody changes or uses again.
-	batch := coordinator.Batch{Index: b.Index, Time: b.Time, Commands: b.Commands}
-	if b.Refs != nil {
-		batch.Refs = refs(b.Refs)
-	}
-	h.loop.Apply(batch)
+	// The loop applies the batch after this returns. The lists are the batch's own, and the commands are part of a Raft
+	// entry, which nobody changes or uses again.
+	h.loop.Apply(coordinator.Batch{Index: b.Index, Time: b.Time, Commands: b.Commands, Refs: b.Refs})
 }
 
-func (h handler) Failed(r []raftstore.Ref, err error, _ bool) { h.loop.Failed(refs(r), err) }
-
-func refs(in []raftstore.Ref) []uint64 {
-	out := make([]uint64, len(in))
-	for i, r := range in {
-		out[i] = uint64(r)
-	}
-	return out
-}
+func (h handler) Failed(refs []raftstore.Ref, err error, _ bool) { h.loop.Failed(refs, err) }
 
 func (h handler) Collect() (uint64, []raftstore.Change) {
 	var changes []raftstore.Change

@@ -117,7 +117,7 @@ func (s *Standin) Close() {
 // watchTopics creates topics on first use by way of CreateTopics. The stand-in can do it on Metadata by itself, but then
 // keeps the new topic in memory until it is closed cleanly: records that were acknowledged would vanish with a kill.
 func (s *Standin) watchTopics() {
-	s.cluster.ControlKey(int16(kmsg.Metadata), func(req kmsg.Request) (kmsg.Response, error, bool) { //nolint:revive // the library's order of results
+	s.cluster.ControlKey(int16(kmsg.Metadata), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		s.cluster.KeepControl()
 		md, ok := req.(*kmsg.MetadataRequest)
 		if !ok || !md.AllowAutoTopicCreation {
@@ -128,7 +128,7 @@ func (s *Standin) watchTopics() {
 		}
 		return nil, nil, false
 	})
-	s.cluster.ControlKey(int16(kmsg.DeleteTopics), func(kmsg.Request) (kmsg.Response, error, bool) { //nolint:revive // the library's order of results
+	s.cluster.ControlKey(int16(kmsg.DeleteTopics), func(kmsg.Request) (kmsg.Response, error, bool) {
 		s.cluster.KeepControl()
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -245,7 +245,7 @@ func (l standinLogger) Logf(level kfake.LogLevel, format string, args ...any) {
 		l.log.Errorf(format, args...)
 	case kfake.LogLevelWarn:
 		l.log.Warnf(format, args...)
-	default:
+	case kfake.LogLevelNone, kfake.LogLevelInfo, kfake.LogLevelDebug:
 		l.log.Debugf(format, args...)
 	}
 }

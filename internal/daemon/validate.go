@@ -11,7 +11,7 @@ import (
 
 // Bounds of settings, inclusive.
 const (
-	maxMillis   = math.MaxInt32 * time.Millisecond // Kafka's int settings in milliseconds
+	longest     = math.MaxInt32 * time.Millisecond // Kafka's int settings in milliseconds
 	maxPorts    = 1024                             // of --broker-ports: each is a listener for the daemon's whole life
 	minRequest  = 1 << 10                          // socket.request.max.bytes below this would refuse ordinary joins
 	maxBrokerID = math.MaxInt32 - maxPorts
@@ -208,8 +208,8 @@ func (c *Config) validateGroup() error {
 		{"offsets.commit.timeout.ms", g.OffsetCommitTimeout, time.Millisecond},
 		{"connections.max.idle.ms", c.ConnectionsMaxIdle, 0},
 	} {
-		if d.val < d.min || d.val > maxMillis {
-			return bad(fmt.Sprintf("%d is not between %d and %d milliseconds", d.val.Milliseconds(), d.min.Milliseconds(), maxMillis.Milliseconds()), d.key)
+		if d.val < d.min || d.val > longest {
+			return bad(fmt.Sprintf("%d is not between %d and %d milliseconds", d.val.Milliseconds(), d.min.Milliseconds(), longest.Milliseconds()), d.key)
 		}
 	}
 	switch {

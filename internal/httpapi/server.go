@@ -161,7 +161,7 @@ func onlyGet(next http.Handler) http.Handler {
 // longer lifts the server's write deadline for answers that take long by themselves.
 func longer(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		deadline := time.Now().Add(profileTimeout) //nolint:forbidigo // the connection's deadline is the wall clock's
+		deadline := time.Now().Add(profileTimeout)
 		_ = http.NewResponseController(w).SetWriteDeadline(deadline)
 		next.ServeHTTP(w, r)
 	})
