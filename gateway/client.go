@@ -31,6 +31,7 @@ func newClient(seeds []string, security Security, log *zap.Logger) (*kgo.Client,
 		kgo.ClientID(softwareName),
 		kgo.SoftwareNameAndVersion(softwareName, softwareVersion),
 		kgo.DialTimeout(dialTimeout),
+		kgo.ConnIdleTimeout(4 * time.Minute), // Longer than the pause between looks, shorter than brokers keep idle connections.
 		kgo.RequestTimeoutOverhead(requestTimeout),
 		kgo.RetryTimeout(askTimeout),
 		kgo.RequestRetries(requestRetries),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -338,4 +339,69 @@ func TestClusterSaysWhatWentWrong(t *testing.T) {
 	_, err = d.Cluster(ctx)
 	require.ErrorContains(t, err, "no answer from Kafka")
 	require.ErrorContains(t, err, "connection refused")
+}
+
+// TestDirectoryMovedBroker follows a broker that moved as soon as a dial of its old address failed.
+func TestDirectoryMovedBroker(t *testing.T) {
+	c := newCluster(t, kfake.NumBrokers(2))
+	d := newDirectory(t, c.ListenAddrs(), nil)
+	old, ok := d.Table().Upstream(1)
+	require.True(t, ok)
+	require.NoError(t, c.RemoveNode(1))
+	_, port, err := c.AddNode(1, 0)
+	require.NoError(t, err)
+	d.mu.Lock()
+	news := d.news
+	d.mu.Unlock()
+	d.Failed(old)
+	select {
+	case <-news:
+	case <-testContext(t).Done():
+		t.Fatal("a failed dial does not lead to a look")
+	}
+	addr, err := d.Wait(testContext(t), 1)
+	require.NoError(t, err)
+	require.Equal(t, strconv.Itoa(port), portOf(t, addr))
+	require.NotEqual(t, old, addr)
+}
+
+// TestDirectoryConcurrent is for the race detector: everything at once while brokers come and go.
+func TestDirectoryConcurrent(t *testing.T) {
+	c := newCluster(t, kfake.NumBrokers(2), kfake.SeedTopics(2, "t"))
+	d := newDirectory(t, c.ListenAddrs(), func(c *DirectoryConfig) { c.Refresh = time.Millisecond })
+	body := metadataBody(t, d.client, "t")
+	versions := kafka44(4).AppendTo(nil)
+	ctx := testContext(t)
+	var workers sync.WaitGroup
+	for _, work := range []func() error{
+		func() error { _, err := d.Rewrite(keyMetadata, 12, body); return err },
+		func() error { _, err := d.EditAPIVersions(4, versions, 1); return err },
+		func() error { _, err := d.APIVersions(4, -1); return err },
+		func() error { _, err := d.Bootstrap(ctx); return err },
+		func() error { _, err := d.Wait(ctx, 1); return err },
+		func() error { d.Failed("127.0.0.1:1"); d.Table().Coordinator("g"); return nil },
+		func() error { return d.AskTopics(ctx, []string{"t"}, nil) },
+		func() error { d.Snapshot(); d.LookupName("t"); return nil },
+		func() error {
+			d.LocalMetadata(&kmsg.MetadataRequest{Version: 12, Topics: []kmsg.MetadataRequestTopic{}})
+			return nil
+		},
+	} {
+		workers.Go(func() {
+			for range 500 { // Bounded, so that the looks get their turn on a small machine.
+				if err := work(); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for range 3 {
+		_, _, err := c.AddNode(9, 0)
+		require.NoError(t, err)
+		eventually(t, d, func() bool { return len(d.Table().IDs()) == 3 })
+		require.NoError(t, c.RemoveNode(9))
+		eventually(t, d, func() bool { return len(d.Table().IDs()) == 2 })
+	}
+	workers.Wait()
 }

@@ -51,9 +51,9 @@ func TestRestoreRefusesDamage(t *testing.T) {
 	name := "t"
 	d.topics.restore([]topic{topicOf(&kmsg.MetadataResponseTopic{Topic: &name, Partitions: make([]kmsg.MetadataResponseTopicPartition, 1)})})
 	kept := string(d.Snapshot())
-	require.NoError(t, idleDirectory(t, testPorts).Restore([]byte(kept)))
+	require.NoError(t, bareDirectory().Restore([]byte(kept)))
 	for n := range len(kept) {
-		again := idleDirectory(t, testPorts)
+		again := bareDirectory()
 		require.Error(t, again.Restore([]byte(kept[:n])))
 		require.Empty(t, again.Table().IDs())
 	}
@@ -70,7 +70,7 @@ func TestRestoreRefusesDamage(t *testing.T) {
 	} {
 		bad := strings.Replace(kept, good, broken, 1)
 		require.NotEqual(t, kept, bad, good)
-		again := idleDirectory(t, testPorts)
+		again := bareDirectory()
 		require.Error(t, again.Restore([]byte(bad)), "%s", broken)
 		require.Empty(t, again.Table().IDs())
 		require.Nil(t, again.versions.get(1))
@@ -140,4 +140,34 @@ func TestLocalMetadata(t *testing.T) {
 	}
 	_, ok := idleDirectory(t, testPorts).LocalMetadata(&kmsg.MetadataRequest{Version: 1, Topics: []kmsg.MetadataRequestTopic{}})
 	require.False(t, ok, "nothing is known")
+}
+
+// bareDirectory has no client: it cannot ask, but it is made in no time.
+func bareDirectory() *Directory {
+	d := &Directory{cfg: DirectoryConfig{Ports: testPorts}}
+	d.table.Store(&Table{ports: testPorts})
+	d.topics.init(d)
+	return d
+}
+
+func FuzzRestore(f *testing.F) {
+	d := idleDirectory(f, testPorts)
+	d.table.Store(tableOf(testPorts, 1, 2))
+	d.versions.put(1, kafka44(4))
+	name := "t"
+	d.topics.restore([]topic{topicOf(&kmsg.MetadataResponseTopic{Topic: &name, Partitions: make([]kmsg.MetadataResponseTopicPartition, 1)})})
+	f.Add(d.Snapshot())
+	f.Add([]byte(`{"format":1}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		again := bareDirectory()
+		if again.Restore(data) != nil {
+			require.Empty(t, again.Table().IDs())
+			return
+		}
+		// What was taken can be kept and taken again.
+		kept := again.Snapshot()
+		third := bareDirectory()
+		require.NoError(t, third.Restore(kept))
+		require.Equal(t, string(kept), string(third.Snapshot()))
+	})
 }
