@@ -71,13 +71,8 @@ func (n *noticeLog) write(now time.Time, e *group.Notice) {
 		return
 	}
 	fields := make([]zap.Field, 0, 6)
-	fields = append(fields, zap.String("group", e.Group), zap.Int32("generation", e.Generation))
-	if e.Member != "" {
-		fields = append(fields, zap.String("member", e.Member))
-	}
-	if e.Reason != "" {
-		fields = append(fields, zap.String("reason", e.Reason))
-	}
+	fields = append(fields, zap.String("group", e.Group), zap.Int32("generation", e.Generation),
+		zap.String("member", e.Member), zap.String("reason", e.Reason))
 	if e.Count != 0 {
 		fields = append(fields, zap.Int("count", e.Count))
 	}
