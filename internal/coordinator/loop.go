@@ -28,6 +28,10 @@ type Config struct {
 	// NotLeader is the error with which the log says that this node does not lead, or no longer does.
 	NotLeader error
 
+	// TooLarge is the error with which the log refuses a command for its size. Kafka answers UNKNOWN_SERVER_ERROR when the
+	// members of a group do not fit into one of its records.
+	TooLarge error
+
 	// Fatal ends the process: a committed record cannot be understood, and going on would make this node disagree with the
 	// others. It must not return. Default: panic.
 	Fatal func(err error)
@@ -326,11 +330,14 @@ func (l *Loop) confirm() {
 	l.log.Confirm(end)
 }
 
-// code is what a client gets for an error of the log: where it was lost, that there is another coordinator; otherwise to
+// code is what a client gets for an error of the log: that there is another coordinator, that it will never work, or to
 // try again.
 func (l *Loop) code(err error) group.Code {
-	if l.cfg.NotLeader != nil && errors.Is(err, l.cfg.NotLeader) {
+	switch {
+	case l.cfg.NotLeader != nil && errors.Is(err, l.cfg.NotLeader):
 		return group.NotCoordinator
+	case l.cfg.TooLarge != nil && errors.Is(err, l.cfg.TooLarge):
+		return group.UnknownServerError
 	}
 	return group.CoordinatorNotAvailable
 }

@@ -98,11 +98,13 @@ func TestFailedProposals(t *testing.T) {
 	require.Zero(t, commitCode(t, w.commit("g", id, gen, 1)))
 	w.settle()
 
-	t.Run("the log is full", func(t *testing.T) {
+	t.Run("the log refuses", func(t *testing.T) {
 		w.log.set(func() { w.log.refuse = errors.New("busy") })
 		require.EqualValues(t, 15, commitCode(t, w.commit("g", id, gen, 2)))
 		w.log.set(func() { w.log.refuse = errNotLeader })
 		require.EqualValues(t, 16, commitCode(t, w.commit("g", id, gen, 2)))
+		w.log.set(func() { w.log.refuse = errTooLarge })
+		require.EqualValues(t, -1, commitCode(t, w.commit("g", id, gen, 2)))
 		w.log.set(func() { w.log.refuse = nil })
 	})
 	w.log.set(func() { w.log.manual = true })

@@ -20,7 +20,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var errNotLeader = errors.New("model: not the leader")
+var (
+	errNotLeader = errors.New("model: not the leader")
+	errTooLarge  = errors.New("model: the command is too large")
+)
 
 // modelLog is a log in memory. Commands are committed at once, or when the test says so.
 type modelLog struct {
@@ -331,7 +334,7 @@ func newWorld(t testing.TB, edit ...func(*Config)) *world {
 	w := &world{t: t, clock: newModelClock(), topics: newModelTopics(orders), lines: lines, reg: prometheus.NewRegistry()}
 	n := 0
 	cfg := Config{
-		Group: groupConfig(), Topics: w.topics, Logger: zap.New(core), Metrics: NewMetrics(w.reg), NotLeader: errNotLeader,
+		Group: groupConfig(), Topics: w.topics, Logger: zap.New(core), Metrics: NewMetrics(w.reg), NotLeader: errNotLeader, TooLarge: errTooLarge,
 		Clock: w.clock, TopicFresh: 1000 * time.Hour,
 		FreshID: func() string {
 			n++

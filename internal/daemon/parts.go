@@ -28,6 +28,7 @@ func (p *process) openStore(registry *registry, clusterID string) error {
 		Metrics:   coordinator.NewMetrics(registry),
 		Owner:     func(group string) (int32, bool) { return p.directory.Table().Coordinator(group) },
 		NotLeader: raftstore.ErrNotLeader,
+		TooLarge:  raftstore.ErrTooLarge,
 		Fatal:     p.die,
 	})
 	p.loop.Store(loop)
