@@ -25,7 +25,12 @@ const readyTimeout = 60 * time.Second
 // Build builds the daemon with the given build tags into dir and returns the path of the binary.
 func Build(ctx context.Context, dir string, tags ...string) (string, error) {
 	bin := filepath.Join(dir, strings.Join(append([]string{"coordinatord"}, tags...), "-"))
-	cmd := exec.CommandContext(ctx, "go", "build", "-tags", strings.Join(tags, ","), "-o", bin, "github.com/coordinatord/coordinatord/cmd/coordinatord")
+	root, err := realkafka.RepoDir()
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, "go", "build", "-tags", strings.Join(tags, ","), "-o", bin, "./cmd/coordinatord")
+	cmd.Dir = root // The caller may be in another module of the repository.
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the daemon: %w\n%s", err, out)
 	}

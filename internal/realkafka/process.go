@@ -26,6 +26,8 @@ func StartProcess(cmd *exec.Cmd) (*Process, error) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	// Ctrl-C at a terminal is for this process, which ends its children.
+	cmd.SysProcAttr.Setpgid = true
 	p := &Process{cmd: cmd, done: make(chan struct{})}
 	started := make(chan error, 1)
 	go func() {

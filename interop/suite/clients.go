@@ -189,35 +189,41 @@ func (i installer) install(ctx context.Context, c *Client) error {
 	return fmt.Errorf("no client is named so")
 }
 
-func (i installer) java(ctx context.Context, c *Client, base string) error {
+func (i installer) java(ctx context.Context, c *Client, base string) (err error) {
+	class := "Member"
+	if base == "kafka-streams-4.4" {
+		class = "Count"
+	}
+	c.program, err = i.compile(ctx, base, class, "Lines.java", class+".java")
+	return err
+}
+
+// compile compiles sources against the jars of Kafka and returns the command
+// that runs a class of them.
+func (i installer) compile(ctx context.Context, name, class string, sources ...string) ([]string, error) {
 	libs, err := realkafka.Install(ctx)
-	sources, class := []string{"Lines.java", "Member.java"}, "Member"
-	switch base {
-	case "java-3.9":
+	if name == "java-3.9" {
 		libs, err = realkafka.InstallMaven(ctx, "kafka-clients-3.9", clients39)
-	case "kafka-streams-4.4":
-		sources, class = []string{"Lines.java", "Count.java"}, "Count"
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var stamp strings.Builder
 	for n, s := range sources {
 		sources[n] = filepath.Join(i.drivers, "java", s)
 		text, err := os.ReadFile(sources[n])
 		if err != nil {
-			return err
+			return nil, err
 		}
 		stamp.Write(text)
 	}
-	classes := filepath.Join(i.cache, "interop", base)
+	classes := filepath.Join(i.cache, "interop", name)
 	err = realkafka.Once(ctx, classes, stamp.String(), func() error {
 		return run(exec.CommandContext(ctx, "javac", append([]string{"-nowarn", "-d", classes, "-cp", libs + "/*"}, sources...)...))
 	})
 	// The serial collector and one compiler: the suite starts many of these
 	// on few cores.
-	c.program = []string{"java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", classes + ":" + libs + "/*", class}
-	return err
+	return []string{"java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", classes + ":" + libs + "/*", class}, err
 }
 
 func (i installer) python(ctx context.Context, c *Client, script string) error {

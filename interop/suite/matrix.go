@@ -132,6 +132,52 @@ func Explained(file string) (map[string]bool, error) {
 	return out, nil
 }
 
+// ToolTable prints how many calls of tools were the same and what differed in
+// the others, and returns how many differ without an explanation.
+func ToolTable(w io.Writer, cases []ToolCase, explained map[string]bool) int {
+	if len(cases) == 0 {
+		return 0
+	}
+	bad, same, known := 0, 0, 0
+	for _, c := range cases {
+		switch {
+		case c.Same():
+			same++
+		case explained["tools/"+c.ID] && c.Err == nil:
+			known++
+		default:
+			bad++
+			fmt.Fprintf(w, "tools/%s:\n", c.ID)
+			if c.Err != nil {
+				fmt.Fprintf(w, "  %v\n", c.Err)
+			}
+			fmt.Fprintf(w, "%s\n", difference(c.Direct, c.Daemon))
+		}
+	}
+	fmt.Fprintf(w, "tools: %d calls the same, %d differ as explained, %d differ\n", same, known, bad)
+	return bad
+}
+
+// difference shows the lines that only one of two outputs has.
+func difference(direct, daemon string) string {
+	a, b := strings.Split(direct, "\n"), strings.Split(daemon, "\n")
+	var out []string
+	for _, l := range a {
+		if !slices.Contains(b, l) {
+			out = append(out, "  Kafka:  "+l)
+		}
+	}
+	for _, l := range b {
+		if !slices.Contains(a, l) {
+			out = append(out, "  daemon: "+l)
+		}
+	}
+	if len(out) == 0 {
+		return "  both: " + strings.Join(a, "\n        ")
+	}
+	return strings.Join(out, "\n")
+}
+
 // Summary is one line about a run.
 func (r *Result) Summary(target string) string {
 	state := "ok"

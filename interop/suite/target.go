@@ -2,6 +2,7 @@ package suite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -52,6 +53,16 @@ func (d *Direct) Crash(ctx context.Context) error {
 
 // Close ends the broker.
 func (d *Direct) Close() error { return d.cluster.Close() }
+
+// Beside is a Kafka that others use too. It does not crash and is not ended.
+func Beside(cluster *realkafka.Cluster) Target { return beside{cluster} }
+
+type beside struct{ cluster *realkafka.Cluster }
+
+func (b beside) Bootstrap() string           { return b.cluster.Bootstrap() }
+func (b beside) Kafka() string               { return b.cluster.Bootstrap() }
+func (b beside) Crash(context.Context) error { return errors.New("others use this Kafka") }
+func (b beside) Close() error                { return nil }
 
 // Daemon is a coordinatord of its own beside a Kafka that others use too.
 type Daemon struct {

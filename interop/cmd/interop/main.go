@@ -113,9 +113,9 @@ func run(ctx context.Context, o options) (bad int, err error) {
 		return 0, errors.Join(err, r.close())
 	}
 	pairs, err := r.play(ctx, jobs(clients, o))
-	tools := 0
+	var cases []suite.ToolCase
 	if err == nil && o.tools && !o.direct {
-		tools, err = r.tools(ctx)
+		cases, err = r.compareTools(ctx)
 	}
 	if err := errors.Join(err, r.close()); err != nil {
 		return 0, err
@@ -130,8 +130,9 @@ func run(ctx context.Context, o options) (bad int, err error) {
 	}
 	fmt.Println()
 	bad, err = suite.Matrix(os.Stdout, pairs, explained)
+	bad += suite.ToolTable(os.Stdout, cases, explained)
 	fmt.Printf("%.0f s\n", time.Since(begin).Seconds())
-	return bad + tools, err
+	return bad, err
 }
 
 // jobs are the scenarios to run, the controls next to what they control.
@@ -260,5 +261,34 @@ func (r *runner) one(ctx context.Context, j *job) (err error) {
 	return nil
 }
 
-// tools compares Kafka's command line tools.
-func (r *runner) tools(context.Context) (int, error) { return 0, nil }
+// compareTools compares Kafka's command line tools on a Kafka of their own, so that
+// both sides list the same.
+func (r *runner) compareTools(ctx context.Context) (cases []suite.ToolCase, err error) {
+	begin := time.Now()
+	clients := slices.DeleteFunc(suite.Clients(), func(c *suite.Client) bool { return c.Name != "franz-go" })
+	if err := suite.Install(ctx, clients); err != nil {
+		return nil, err
+	}
+	cluster, err := realkafka.Start(ctx, realkafka.Options{Heap: "512m"})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, cluster.Close()) }()
+	dir := filepath.Join(r.logs, "tools")
+	daemon, err := suite.StartDaemon(ctx, r.binary, filepath.Join(dir, "daemon"), cluster)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, daemon.Close()) }()
+	cases, err = suite.CompareTools(ctx, suite.Beside(cluster), daemon, clients[0], dir)
+	if err == nil {
+		same := 0
+		for _, c := range cases {
+			if c.Same() {
+				same++
+			}
+		}
+		fmt.Printf("%-24s %-8s %-7s %4.0f s  %d of %d calls the same\n", "tools", "", "both", time.Since(begin).Seconds(), same, len(cases))
+	}
+	return cases, err
+}

@@ -25,10 +25,12 @@ public final class Count {
     c.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, a.bootstrap);
     c.put(StreamsConfig.APPLICATION_ID_CONFIG, a.group);
     c.put(StreamsConfig.CLIENT_ID_CONFIG, a.member);
-    c.put(StreamsConfig.STATE_DIR_CONFIG, System.getenv().getOrDefault("INTEROP_STATE", "/tmp") + "/" + a.member);
+    c.put(StreamsConfig.STATE_DIR_CONFIG, stateDir(a));
     c.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, StreamsConfig.AT_LEAST_ONCE);
     c.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, 200);
     c.put(StreamsConfig.NUM_STREAM_THREADS_CONFIG, 1);
+    // Tasks move at once, not when a copy of their state has caught up.
+    c.put(StreamsConfig.ACCEPTABLE_RECOVERY_LAG_CONFIG, Long.MAX_VALUE);
     c.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, 0);
     c.put(StreamsConfig.consumerPrefix(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG), "earliest");
     c.put(StreamsConfig.consumerPrefix(ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG), Lines.SESSION_MS);
@@ -59,6 +61,12 @@ public final class Count {
     }));
     streams.start();
     new CountDownLatch(1).await(); // Until SIGTERM.
+  }
+
+  /** A static member that comes back finds its state; that it is the same instance is kept there too. */
+  private static String stateDir(Lines.Args a) {
+    String dir = System.getenv().getOrDefault("INTEROP_STATE", System.getProperty("java.io.tmpdir"));
+    return dir + "/" + (a.instance.isEmpty() ? a.member : a.instance);
   }
 
   /** Prints the records that pass. */
