@@ -45,12 +45,14 @@ func (l *Loop) Serve(c Call) {
 	}
 }
 
-// askState remembers that Kafka could not be asked a moment ago, so that the next commits of topics that the image knows
-// do not wait for it one after another.
+// askState remembers that Kafka could not be asked a moment ago, so that requests do not wait for it one after another,
+// and the heartbeats of their connections behind them.
 type askState struct{ failedAt atomic.Int64 }
 
-// askPause is how long it is remembered.
-const askPause = 5 * time.Second
+const (
+	askPause      = 5 * time.Second // for requests whose topics the image knows
+	askPauseShort = time.Second     // for others, which are answered that they have to be sent again
+)
 
 // resolve finds out which of the request's topics exist: from the cache; else from Kafka; else, when Kafka cannot be asked,
 // from the image, for a topic that was there is there until Kafka says otherwise. Groups go on when Kafka does not.
@@ -62,8 +64,8 @@ func (l *Loop) resolve(r *Request, q protocol.TopicRequest) {
 		return
 	}
 	both := either{l.cfg.Topics, l.core.topics}
-	if l.cfg.Clock.Now().UnixNano()-l.asked.failedAt.Load() < int64(askPause) {
-		if n, i := q.Missing(both); n == nil && i == nil {
+	if ago := l.cfg.Clock.Now().UnixNano() - l.asked.failedAt.Load(); ago < int64(askPause) {
+		if n, i := q.Missing(both); ago < int64(askPauseShort) || n == nil && i == nil {
 			q.Resolve(both, group.CoordinatorNotAvailable)
 			return
 		}

@@ -58,6 +58,9 @@ func TestGroupsGoOnWhileKafkaIsAway(t *testing.T) {
 	asks := w.topics.asks
 	require.Zero(t, commitCode(t, w.commit("g", id, gen, 3)))
 	require.Equal(t, asks+1, w.topics.asks, "after a while it is")
+	require.EqualValues(t, 15, commitCode(t, w.send(commitRequest("g", id, gen, "new", 0, 1), 8)))
+	require.Equal(t, asks+1, w.topics.asks, "not for this one either: the connection's heartbeats wait behind it")
+	w.clock.advance(askPauseShort)
 	w.topics.set(func() { w.topics.down = nil })
 	require.EqualValues(t, 3, commitCode(t, w.send(commitRequest("g", id, gen, "new", 0, 1), 8)))
 }
