@@ -134,7 +134,9 @@ func passedRange(key int16, leaderHints bool) (lo, hi int16) {
 			return 0, FetchMaxOpaque
 		}
 	case keySASLHandshake:
-		return 1, 1 // after a version 0 raw SASL bytes follow without frames
+		// Version 0 is offered and refused when it is used (refuseRawSASL): librdkafka logs in with version 1, but only if
+		// the range has version 0.
+		return 0, 1
 	}
 	return 0, 1<<15 - 1
 }

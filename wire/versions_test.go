@@ -43,6 +43,6 @@ func TestEveryKeyIsClassified(t *testing.T) {
 func TestPassedVersions(t *testing.T) {
 	require.Equal(t, Range{Key: 1, Min: 0, Max: 15}, PassedVersions(1, false))
 	require.Equal(t, int16(1<<15-1), PassedVersions(1, true).Max)
-	require.Equal(t, Range{Key: 17, Min: 1, Max: 1}, PassedVersions(17, false))
+	require.Equal(t, Range{Key: 17, Min: 0, Max: 1}, PassedVersions(17, false))
 	require.Equal(t, int16(0), PassedVersions(0, false).Min, "Produce keeps its minimum (KAFKA-18659)")
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/coordinatord/coordinatord/internal/httpapi"
 )
@@ -225,6 +226,9 @@ func (a *app) deleteGroups(ctx context.Context, c *clientFlags, names []string) 
 
 // unwrapShard returns the first cause of an error that several brokers have a part in.
 func unwrapShard(err error) error {
+	if shards, ok := errors.AsType[*kadm.ShardErrors](err); ok && len(shards.Errs) > 0 {
+		err = shards.Errs[0].Err
+	}
 	for {
 		next := errors.Unwrap(err)
 		if next == nil {
