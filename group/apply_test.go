@@ -151,3 +151,54 @@ func TestNothingOfARequestIsKept(t *testing.T) {
 	require.NoError(t, w.leader.check())
 	require.Equal(t, w.leader.Hash(), w.replica.Hash())
 }
+
+// TestNothingOfARecordIsKept overwrites what a decoded GroupMeta pointed to.
+func TestNothingOfARecordIsKept(t *testing.T) {
+	m := New(DefaultConfig())
+	s := &scribbler{buf: make([]byte, 0, 1<<16)}
+	instance := s.text("i1")
+	meta := &GroupMeta{
+		Group: s.text("g"), Sequence: 1, Phase: PhaseStable, Generation: 1, ProtocolType: s.text("consumer"),
+		Protocol: s.text("range"), Leader: s.text("a"),
+		Members: []MemberImage{{
+			MemberID: s.text("a"), InstanceID: &instance, Client: Client{ID: s.text("c"), Host: s.text("/h")},
+			Protocols: []Protocol{{Name: s.text("range"), Metadata: s.bytes("m")}}, Assignment: s.bytes("assignment"),
+		}},
+	}
+	require.False(t, m.Apply(meta).Stale)
+	m.Apply(&TopicUpsert{Name: s.text("orders"), ID: topicID(1), Partitions: 3})
+	before := m.Hash()
+	s.scribble()
+	require.Equal(t, before, m.Hash())
+	require.NoError(t, m.check())
+
+	// What is as it was is kept from the image, not from the next record.
+	s.buf = s.buf[:0]
+	meta.Sequence, meta.Group = 2, "g"
+	meta.ProtocolType, meta.Protocol, meta.Leader = s.text("consumer"), s.text("range"), s.text("a")
+	instance = s.text("i1")
+	meta.Members[0] = MemberImage{
+		MemberID: s.text("a"), InstanceID: &instance, Client: Client{ID: s.text("c"), Host: s.text("/h")},
+		Protocols: []Protocol{{Name: s.text("range"), Metadata: s.bytes("m")}}, Assignment: s.bytes("assignment"),
+	}
+	require.False(t, m.Apply(meta).Stale)
+	before = m.Hash()
+	s.scribble()
+	require.Equal(t, before, m.Hash())
+}
+
+// TestCommitToAGroupThatIsGoneIsAnsweredByVersion is about a group that vanished while its commit was in flight.
+func TestCommitToAGroupThatIsGoneIsAnsweredByVersion(t *testing.T) {
+	for version, want := range map[int16]Code{2: IllegalGeneration, 8: IllegalGeneration, 9: GroupIDNotFound, 10: GroupIDNotFound} {
+		now := time.Unix(0, 0)
+		m := leading(now)
+		stable(t, m, now, 1)
+		fx := m.Step(now, &Commit{
+			Req: 99, Version: version, Group: "g", MemberID: "m-0", Generation: 1, Retention: -1, Topics: tenPartitions(),
+		})
+		require.Len(t, fx.Proposals, 1)
+		fx = m.Step(now, Committed{Token: fx.Proposals[0].Token, Outcome: Outcome{Code: GroupIDNotFound, Stale: true}})
+		require.Len(t, fx.Replies, 1)
+		require.Equal(t, &CommitResult{Code: want}, fx.Replies[0].Result)
+	}
+}

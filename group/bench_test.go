@@ -163,3 +163,67 @@ func TestOffsetsAreSmall(t *testing.T) {
 	t.Logf("%.1f bytes of live heap per offset", perOffset)
 	runtime.KeepAlive(m)
 }
+
+// BenchmarkFetch reads a hundred offsets of one of 10,000 groups.
+func BenchmarkFetch(b *testing.B) {
+	now := time.Now()
+	m := leading(now)
+	fillOffsets(m, 10000, 100)
+	set := PartitionSet{Topic: "orders"}
+	for i := range int32(100) {
+		set.Partitions = append(set.Partitions, i)
+	}
+	f := Fetch{Req: 1, Groups: []FetchGroup{{Group: "group-04711", Topics: []PartitionSet{set}}}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if len(m.Step(now, f).Replies) != 1 {
+			b.Fatal("no answer")
+		}
+	}
+}
+
+// BenchmarkRestart builds the image of a million offsets from what the materialised copy holds.
+func BenchmarkRestart(b *testing.B) {
+	from := New(DefaultConfig())
+	fillOffsets(from, 10000, 100)
+	copied := make(map[Key]Record)
+	materialise(from, copied)
+	b.ReportAllocs()
+	for b.Loop() {
+		m := rebuilt(copied, DefaultConfig())
+		m.Lead(time.Now())
+		if m.Stats().Offsets != 1_000_000 {
+			b.Fatal("offsets are missing")
+		}
+	}
+}
+
+// BenchmarkTakeDirty collects a million changed offsets.
+func BenchmarkTakeDirty(b *testing.B) {
+	m := New(DefaultConfig())
+	fillOffsets(m, 10000, 100)
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, g := range m.order {
+			m.touch(g)
+		}
+		m.TakeDirty(func(Key, Record) {})
+	}
+}
+
+// BenchmarkSweep looks at 10,000 groups of which nothing has expired.
+func BenchmarkSweep(b *testing.B) {
+	now := time.Now()
+	m := leading(now)
+	fillOffsets(m, 10000, 100)
+	for _, g := range m.order {
+		g.image.protocolType, g.image.stateTime = consumerProtocol, now.UnixMilli()
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		m.expireOffsets()
+		for len(m.sweeps) > 0 {
+			m.expireOffsets()
+		}
+	}
+}

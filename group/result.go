@@ -53,7 +53,8 @@ type LeaveResult struct {
 }
 
 // CommitResult answers [Commit]. Code applies to every partition of the event, unless it is None and Partitions is not
-// nil: then Partitions holds a code for each partition, in the event's order, topics one after another.
+// nil: then Partitions holds a code for each partition, in the event's order, topics one after another. Answers that are
+// alike share one value: it must not be changed.
 type CommitResult struct {
 	Code       Code
 	Partitions []Code
