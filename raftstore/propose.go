@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -14,8 +15,11 @@ import (
 const (
 	// maxBatchBytes bounds an entry, unless one command alone is larger. An append of megabytes takes the disk 5 ms and more.
 	maxBatchBytes = 256 << 10
-	// maxInFlight batches are on their way at once: while one is being synced the next one is handed over.
-	maxInFlight = 2
+	// maxInFlight batches are on their way at once in a cluster: while one is being replicated the next one is synced. A lone
+	// voter has only the disk to wait for, and two batches that take turns there are half as large: with 16 callers 5.9
+	// commands a sync instead of 8.
+	maxInFlight     = 2
+	maxInFlightLone = 1
 	// minBatchBuffer is what a batch's buffer starts with.
 	minBatchBuffer = 1 << 10
 )
@@ -33,13 +37,14 @@ type batch struct {
 	future    raft.ApplyFuture
 }
 
-// proposer gathers commands into batches and hands these to Raft, at most maxInFlight at once.
+// proposer gathers commands into batches and hands these to Raft, a bounded number at once.
 type proposer struct {
 	raft     *raft.Raft // set before the first term
 	handler  Handler
 	origin   uint64
 	observer Observer
 	bound    int
+	slots    int // batches that may be in flight
 	timeout  time.Duration
 	lost     func(term uint64) // leadership of that term was lost
 
@@ -66,9 +71,12 @@ func newProposer(cfg *Config, h Handler) (*proposer, error) {
 		return nil, fmt.Errorf("raftstore: no random bytes: %w", err)
 	}
 	p := &proposer{
-		handler: h, origin: binary.BigEndian.Uint64(origin[:]), observer: cfg.Observer, bound: cfg.QueueBytes,
+		slots: maxInFlight, handler: h, origin: binary.BigEndian.Uint64(origin[:]), observer: cfg.Observer, bound: cfg.QueueBytes,
 		timeout: cfg.ProposeTimeout, wake: make(chan struct{}, 1), stop: make(chan struct{}),
 		waiting: make(chan *batch, maxInFlight), sizeHint: minBatchBuffer,
+	}
+	if cfg.lone() {
+		p.slots = maxInFlightLone
 	}
 	p.idle.L = &p.mu
 	return p, nil
@@ -108,7 +116,7 @@ func (p *proposer) propose(ref Ref, cmd []byte) error {
 
 // signal wakes the sender if it could send. The caller holds mu.
 func (p *proposer) signal() {
-	if len(p.queue) == 0 || len(p.inFlight) >= maxInFlight {
+	if len(p.queue) == 0 || len(p.inFlight) >= p.slots {
 		return
 	}
 	select {
@@ -121,7 +129,7 @@ func (p *proposer) signal() {
 func (p *proposer) next() *batch {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.queue) == 0 || len(p.inFlight) >= maxInFlight {
+	if len(p.queue) == 0 || len(p.inFlight) >= p.slots {
 		return nil
 	}
 	b := p.queue[0]
@@ -149,6 +157,9 @@ func (p *proposer) send() {
 			return
 		case <-p.wake:
 		}
+		// Whoever was answered together with the one that woke us is runnable now and about to propose again: with 16 callers
+		// letting them go first makes it 13 commands a sync instead of 8. When nobody is runnable this costs nothing.
+		runtime.Gosched()
 		for b := p.next(); b != nil; b = p.next() {
 			putEnvelopeHead(b.buf, p.origin, b.sequence, b.sent.UnixMilli())
 			if p.observer != nil {
