@@ -99,6 +99,7 @@ type Loop struct {
 	stop     func() bool
 	timerAt  time.Time
 	lastStat time.Time
+	stale    bool // something has happened since the gauges were set
 }
 
 // input is one thing that happened; exactly one field is set.
@@ -266,6 +267,9 @@ func (l *Loop) sleep() {
 // look at them is cheaper than a timer for each.
 func (l *Loop) arm() {
 	at, ok := l.core.NextDeadline()
+	if due := l.lastStat.Add(statPause); l.stale && (!ok || due.Before(at)) {
+		at, ok = due, true
+	}
 	if !ok || l.timer != nil && !at.Before(l.timerAt) {
 		return
 	}
@@ -342,12 +346,16 @@ func (l *Loop) code(err error) group.Code {
 	return group.CoordinatorNotAvailable
 }
 
-// gauge brings the metrics up to date, once a second.
+// statPause is the least time between two settings of the gauges.
+const statPause = time.Second
+
+// gauge brings the gauges up to date, unless it just has.
 func (l *Loop) gauge(now time.Time) {
-	if now.Sub(l.lastStat) < time.Second {
+	if now.Sub(l.lastStat) < statPause {
+		l.stale = true
 		return
 	}
-	l.lastStat = now
+	l.lastStat, l.stale = now, false
 	l.cfg.Metrics.gauges(l.core.m.Stats(), l.core.waiting.len(), l.core.pending.len(), l.core.leading)
 }
 

@@ -191,10 +191,11 @@ func TestMetrics(t *testing.T) {
 		require.Zero(t, commitCode(t, w.commit("g", id, gen, 1)))
 	}
 	require.EqualValues(t, 22, commitCode(t, w.commit("g", id, gen+1, 1)))
-	w.clock.advance(time.Second)
 	require.Zero(t, get[*kmsg.HeartbeatResponse](t, w.send(&kmsg.HeartbeatRequest{Group: "g", MemberID: id, Generation: gen}, 3)).ErrorCode)
 	w.settle()
+	w.clock.advance(time.Second) // the gauges follow although nothing more happens
 	m := w.loop.cfg.Metrics
+	require.Eventually(t, func() bool { return testutil.ToFloat64(m.offsets) == 1 }, 10*time.Second, time.Millisecond)
 	require.Equal(t, 3, int(testutil.ToFloat64(m.requests.WithLabelValues("OffsetCommit", "0"))))
 	require.Equal(t, 1, int(testutil.ToFloat64(m.requests.WithLabelValues("OffsetCommit", "22"))))
 	require.Equal(t, 1, int(testutil.ToFloat64(m.requests.WithLabelValues("Heartbeat", "0"))))

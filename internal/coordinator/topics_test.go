@@ -165,7 +165,7 @@ func TestARecreatedTopicDoesNotInheritOffsets(t *testing.T) {
 
 // TestADeletedTopicIsNoticedByThoseWhoCommitToIt: soon, and without a question for each commit.
 func TestADeletedTopicIsNoticedByThoseWhoCommitToIt(t *testing.T) {
-	w := newWorld(t, func(c *Config) { c.TopicFresh = time.Second }).lead()
+	w := newWorld(t, func(c *Config) { c.TopicFresh = 700 * time.Millisecond }).lead()
 	commit := func() int16 { return commitCode(t, w.send(commitRequest("g", "", -1, "orders", 0, 5), 8)) }
 	require.Zero(t, commit())
 	w.settle()
@@ -173,12 +173,12 @@ func TestADeletedTopicIsNoticedByThoseWhoCommitToIt(t *testing.T) {
 	require.Zero(t, w.topics.asks)
 	w.topics.set(func() { delete(w.topics.kafka, "orders") })
 	require.Zero(t, commit())
-	w.round(time.Second)
+	w.round(700 * time.Millisecond)
 	require.Equal(t, 1, w.topics.asks)
 	require.EqualValues(t, 3, commit())
 	drain(w.topics.done)
-	w.clock.advance(time.Second)
-	w.clock.await(t, time.Second)
+	w.clock.advance(700 * time.Millisecond)
+	w.clock.await(t, 700*time.Millisecond)
 	require.Empty(t, w.topics.done, "nothing is committed to it, so nothing is asked")
 	require.Equal(t, 1, w.offsetsOf("g"), "the offsets stay until Kafka has said twice that the id is gone")
 }
