@@ -3,6 +3,7 @@ package gateway
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -22,24 +23,22 @@ const (
 
 var errNothingKnown = errors.New("nothing is known that would answer it")
 
-// refusable are the keys that have a retriable error of their own for a broker that is not there. After any other the
+// refusableKeys are those that have a retriable error of their own for a broker that is not there. After any other the
 // connection is closed, as that of a dead broker is: clients then keep what they know and try another broker.
 //
 // The errors are chosen by what clients do with them. NOT_LEADER_OR_FOLLOWER makes every one of them keep the records or
 // positions, ask for Metadata and try again. COORDINATOR_LOAD_IN_PROGRESS is the one that makes Java's transaction manager
 // repeat InitProducerId also without a transactional id, where NOT_COORDINATOR would send it to look up a null.
-func refusable(key int16) bool {
-	switch kmsg.Key(key) {
-	case kmsg.Metadata, kmsg.Produce, kmsg.Fetch, kmsg.ListOffsets, kmsg.OffsetForLeaderEpoch, kmsg.FindCoordinator,
-		kmsg.InitProducerID, kmsg.AddPartitionsToTxn, kmsg.AddOffsetsToTxn, kmsg.EndTxn:
-		return true
-	}
-	return false
+var refusableKeys = []kmsg.Key{
+	kmsg.Metadata, kmsg.Produce, kmsg.Fetch, kmsg.ListOffsets, kmsg.OffsetForLeaderEpoch, kmsg.FindCoordinator,
+	kmsg.InitProducerID, kmsg.AddPartitionsToTxn, kmsg.AddOffsetsToTxn, kmsg.EndTxn,
 }
 
 // Refusable implements wire.Upstream. A client whose broker had to log it in gets no answers in the broker's name: what it
 // may see is the broker's to say, and on a new connection it can log in again.
-func (l *link) Refusable(h wire.Header) bool { return l.login == nil && refusable(h.Key) }
+func (l *link) Refusable(h wire.Header) bool {
+	return l.login == nil && slices.Contains(refusableKeys, kmsg.Key(h.Key))
+}
 
 // Refuse implements wire.Upstream.
 func (l *link) Refuse(h wire.Header, body []byte) (wire.Verdict, error) {

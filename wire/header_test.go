@@ -2,7 +2,6 @@ package wire
 
 import (
 	"encoding/binary"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -83,7 +82,7 @@ func TestAcksOfEveryProduceVersion(t *testing.T) {
 					frame := f.AppendRequest(nil, req, 1)[4:]
 					got, err := acks(version, frame)
 					require.NoError(t, err)
-					require.Equal(t, want, got, fmt.Sprintf("version %d", version))
+					require.Equal(t, want, got, "version %d", version)
 				}
 			}
 		}

@@ -247,7 +247,8 @@ func (r *Reader) fillPlain() error {
 		if n > 0 {
 			return nil
 		}
-		if err != nil && !(errors.Is(err, os.ErrDeadlineExceeded) && (r.timeout == 0 || time.Now().Before(r.due))) {
+		early := errors.Is(err, os.ErrDeadlineExceeded) && (r.timeout == 0 || time.Now().Before(r.due))
+		if err != nil && !early {
 			r.park()
 			return err
 		}

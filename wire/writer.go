@@ -51,7 +51,8 @@ func (w *Writer) Write(p []byte) error {
 		if err := w.Flush(); err != nil {
 			return err
 		}
-		w.buf = append(takeBuf()[:0], p...)
+		w.buf = takeBuf()[:0]
+		w.buf = append(w.buf, p...)
 		return nil
 	}
 	if len(w.buf) == 0 {

@@ -1,0 +1,101 @@
+package gateway
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/coordinatord/coordinatord/wire"
+)
+
+func (l *link) flushClient() error { return l.client.Flush() }
+
+// Receive implements wire.Upstream. The wait for a response to begin has no bound, as a fetch or a transaction may take
+// its time; its rest must keep coming.
+func (l *link) Receive(s wire.Slot, w *wire.Writer) error {
+	l.client = w
+	l.rd.SetTimeout(0)
+	b, err := l.rd.Peek(8)
+	if err != nil {
+		return fmt.Errorf("the broker did not answer: %w", err)
+	}
+	size := int32(binary.BigEndian.Uint32(b))
+	if err := wire.CheckResponseSize(size); err != nil {
+		return fmt.Errorf("the broker's response: %w", err)
+	}
+	if corr := int32(binary.BigEndian.Uint32(b[4:])); corr != s.Corr {
+		return fmt.Errorf("the broker answered request %d where %d was next", corr, s.Corr)
+	}
+	l.rd.SetTimeout(l.srv.wire.ProgressTimeout)
+	if l.edits(s) {
+		err = l.edit(s, int(size), w)
+	} else {
+		err = l.stream(int(size)+4, w)
+	}
+	l.pending.Add(-1)
+	return err
+}
+
+// stream passes n bytes through.
+func (l *link) stream(n int, w *wire.Writer) error {
+	for n > 0 {
+		b, err := l.rd.Next(n)
+		if err != nil {
+			return fmt.Errorf("the broker's response broke off: %w", err)
+		}
+		n -= len(b)
+		if err := w.Write(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// edits says whether a response is read whole, to be changed or learned from.
+func (l *link) edits(s wire.Slot) bool {
+	switch s.Key {
+	case keyAPIVersions:
+		return true
+	case keySASLHandshake, keySASLAuthenticate:
+		return l.login != nil
+	}
+	return NeedsRewrite(s.Key, s.Version)
+}
+
+// edit reads a response of size bytes whole and passes on what becomes of it.
+func (l *link) edit(s wire.Slot, size int, w *wire.Writer) error {
+	if size > int(l.srv.cfg.MaxEditedBytes) {
+		return fmt.Errorf("the broker's %s response of %d bytes is larger than %d, and addresses in it must be changed",
+			kmsg.NameForKey(s.Key), size, l.srv.cfg.MaxEditedBytes)
+	}
+	l.rd.Discard(4)
+	frame, err := l.rd.ReadFull(nil, size)
+	if err != nil {
+		return fmt.Errorf("the broker's response broke off: %w", err)
+	}
+	body, err := wire.SplitResponse(s, frame)
+	if err != nil {
+		return err
+	}
+	switch s.Key {
+	case keyAPIVersions:
+		body, err = l.srv.dir.EditAPIVersions(s.Version, body, l.answering())
+	case keySASLHandshake, keySASLAuthenticate:
+		body, err = l.login.learn(s, body)
+	default:
+		body, err = l.srv.dir.Rewrite(s.Key, s.Version, body)
+	}
+	if err != nil {
+		return err
+	}
+	return w.WriteResponse(s, body)
+}
+
+// answering is the id of the broker at the other end, -1 if it is not known.
+func (l *link) answering() int32 {
+	if l.standIn {
+		return -1
+	}
+	return l.broker
+}
