@@ -32,6 +32,7 @@ use. It is for development: the stand-in has no replication, quotas or security.
 			if err != nil {
 				return err
 			}
+			outliveReaders()
 			log := newLogger(d.logFormat, d.logLevel, a.stderr)
 			log.Info("settings", zap.String("version", version()), zap.Any("settings", effective(cmd.Flags())))
 			return daemon.RunDev(cmd.Context(), cfg, kafka, log, a.announce)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
@@ -82,26 +83,38 @@ func (p ports) args() []string {
 	}
 }
 
-// launch starts the program without waiting for anything.
-func launch(t *testing.T, args ...string) *daemonProcess {
+// prepare is launch before the start.
+func prepare(t *testing.T, args ...string) *daemonProcess {
 	t.Helper()
 	d := &daemonProcess{t: t, cmd: exec.Command(os.Args[0], args...), exited: make(chan struct{})}
 	d.cmd.Env = append(os.Environ(), asProgram+"=1")
 	d.cmd.Stderr = &d.stderr
 	d.stdout.first = make(chan struct{})
 	d.cmd.Stdout = &d.stdout
-	require.NoError(t, d.cmd.Start())
+	return d
+}
+
+func (d *daemonProcess) run() {
+	d.t.Helper()
+	require.NoError(d.t, d.cmd.Start())
 	go func() {
 		_ = d.cmd.Wait() // the state is asked for
 		close(d.exited)
 	}()
-	t.Cleanup(func() {
+	d.t.Cleanup(func() {
 		_ = d.cmd.Process.Kill()
 		<-d.exited
-		if t.Failed() {
-			t.Logf("%v:\n%s", args, d.stderr.String())
+		if d.t.Failed() {
+			d.t.Logf("%v:\n%s", d.cmd.Args, d.stderr.String())
 		}
 	})
+}
+
+// launch starts the program without waiting for anything.
+func launch(t *testing.T, args ...string) *daemonProcess {
+	t.Helper()
+	d := prepare(t, args...)
+	d.run()
 	return d
 }
 
@@ -289,6 +302,31 @@ func TestDevResumesAfterKill(t *testing.T) {
 	require.Equal(t, 0, d.terminate())
 }
 
+// A producer that lives on through kill -9 of the daemon and its stand-in goes on, and each acknowledged record is there
+// once and in its order.
+func TestDevProducerGoesOnAfterKill(t *testing.T) {
+	dir, p := t.TempDir(), freePorts(t, 1)
+	args := append([]string{"dev", "--data-dir", dir, "--topics", "orders:1"}, p.args()...)
+	d := start(t, args...)
+	producer := kafkaClient(t, d.bootstrap)
+	const rounds, each = 3, 20
+	for round := range rounds {
+		if round > 0 {
+			d.kill()
+			d = start(t, args...)
+		}
+		for i := range each {
+			r := &kgo.Record{Topic: "orders", Value: fmt.Append(nil, round*each+i)}
+			require.NoError(t, producer.ProduceSync(testContext(t), r).FirstErr(), "round %d", round)
+		}
+	}
+	want := make([]string, rounds*each)
+	for i := range want {
+		want[i] = fmt.Sprint(i)
+	}
+	require.Equal(t, want, consumeGroup(t, d.bootstrap, "g", "orders", len(want)))
+}
+
 // The one line of standard output, readiness, the fixed JSON of /v1/cluster, and an orderly stop.
 func TestServeLifecycle(t *testing.T) {
 	kafka := startKafka(t, t.TempDir())
@@ -438,6 +476,36 @@ func TestServeWithoutKafka(t *testing.T) {
 	require.Contains(t, d.stderr.String(), "is of Kafka cluster")
 }
 
+// A stop does not wait for members that are still to come: the one that waits for them is told to look for the
+// coordinator again.
+func TestStopAnswersParkedJoins(t *testing.T) {
+	p := freePorts(t, 1)
+	d := start(t, append(append([]string{"dev", "--data-dir", t.TempDir()}, p.args()...),
+		"--drain-timeout", "10m", "--group.initial.rebalance.delay.ms", "600000")...)
+	join := kmsg.NewPtrJoinGroupRequest()
+	join.Group, join.ProtocolType, join.SessionTimeoutMillis, join.RebalanceTimeoutMillis = "g", "consumer", 30_000, 1_800_000
+	protocol := kmsg.NewJoinGroupRequestProtocol()
+	protocol.Name = "range"
+	join.Protocols = append(join.Protocols, protocol)
+	seed := kafkaClient(t, d.bootstrap, kgo.MaxVersions(kversion.V2_0_0())).SeedBrokers()[0] // it joins in one step
+	code := make(chan int16, 1)
+	go func() {
+		resp, err := join.RequestWith(context.Background(), seed)
+		if err != nil {
+			t.Error(err)
+			code <- -1
+			return
+		}
+		code <- resp.ErrorCode
+	}()
+	require.Eventually(t, func() bool {
+		_, body := d.get("/metrics")
+		return strings.Contains(body, "coordinatord_parked_requests 1\n")
+	}, 30*time.Second, 20*time.Millisecond)
+	require.Equal(t, exitOK, d.terminate())
+	require.Equal(t, kerr.NotCoordinator.Code, <-code)
+}
+
 // A second signal does not wait for what the first one waits for.
 func TestSecondSignal(t *testing.T) {
 	p := freePorts(t, 1)
@@ -457,6 +525,23 @@ func TestSecondSignal(t *testing.T) {
 	}, 30*time.Second, 20*time.Millisecond, "a stopping daemon is not ready")
 	require.NoError(t, d.cmd.Process.Signal(syscall.SIGTERM))
 	require.Equal(t, exitInterrupted, d.exit())
+}
+
+// A daemon whose log nobody reads any more goes on.
+func TestLogReaderGoesAway(t *testing.T) {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	p := freePorts(t, 1)
+	d := prepare(t, append([]string{"dev", "--data-dir", t.TempDir(), "--topics", "t:1"}, p.args()...)...)
+	d.cmd.Stderr = w
+	d.run()
+	require.NoError(t, w.Close())
+	<-d.stdout.first
+	d.bootstrap = fmt.Sprintf("127.0.0.1:%d", p.listen)
+	require.NoError(t, r.Close())
+	produce(t, d.bootstrap, "t", 0, 3)
+	require.Len(t, consumeGroup(t, d.bootstrap, "g", "t", 3), 3) // logs a line for each step of the group
+	require.Equal(t, exitOK, d.terminate())
 }
 
 // Ctrl-C while Kafka has never answered ends the start.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
@@ -23,6 +25,7 @@ stops accepting, finishes what is in flight and exits 0; a second signal exits a
 			if err != nil {
 				return err
 			}
+			outliveReaders()
 			log := newLogger(d.logFormat, d.logLevel, a.stderr)
 			log.Info("settings", zap.String("version", version()), zap.Any("settings", effective(cmd.Flags())))
 			return daemon.Run(cmd.Context(), cfg, log, a.announce)
@@ -32,6 +35,10 @@ stops accepting, finishes what is in flight and exits 0; a second signal exits a
 	d.registerKafka(cmd)
 	return cmd
 }
+
+// outliveReaders keeps the daemon running when whoever reads its log or its standard output goes away: a write then fails,
+// where it would by default end the process by SIGPIPE.
+func outliveReaders() { signal.Ignore(syscall.SIGPIPE) }
 
 // announce tells whoever started the daemon that it serves: this is the one line of standard output.
 func (a *app) announce(bootstrap string) error {
