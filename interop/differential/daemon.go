@@ -3,7 +3,9 @@ package differential
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,6 +43,8 @@ func buildDaemon(ctx context.Context, tags string) (binary string, remove func()
 type daemonProcess struct {
 	target *Target
 	proc   *realkafka.Process
+	binary string
+	args   []string
 	dir    string
 	log    *os.File
 	ports  *realkafka.Ports
@@ -52,8 +56,9 @@ func startDaemon(ctx context.Context, binary string, p Profile, kafka *Target, l
 	if err != nil {
 		return nil, err
 	}
-	d := &daemonProcess{ports: ports}
+	d := &daemonProcess{ports: ports, binary: binary}
 	if d.dir, err = os.MkdirTemp("", "differential-data-"); err != nil {
+		ports.Release()
 		return nil, err
 	}
 	name := filepath.Join(d.dir, "daemon.log")
@@ -61,32 +66,36 @@ func startDaemon(ctx context.Context, binary string, p Profile, kafka *Target, l
 		name = fmt.Sprintf("%s.%s.log", logPrefix, p)
 	}
 	if d.log, err = os.Create(name); err != nil {
-		return nil, err
+		return nil, errors.Join(err, d.Close())
 	}
 	local := func(i int) string { return fmt.Sprintf("127.0.0.1:%d", ports.Numbers[i]) }
-	args := []string{
+	d.args = []string{
 		"serve", "--kafka-brokers", kafka.Broker, "--data-dir", filepath.Join(d.dir, "data"),
 		"--listen", local(0), "--advertise-host", "127.0.0.1",
 		"--broker-ports", fmt.Sprintf("%d-%d", ports.Numbers[1], ports.Numbers[1]), "--first-broker-id", "1",
 		"--http", local(2),
 	}
 	settings := p.Settings()
-	var names []string
-	for n := range settings {
-		names = append(names, n)
+	for _, n := range slices.Sorted(maps.Keys(settings)) {
+		d.args = append(d.args, "--"+n+"="+settings[n])
 	}
-	slices.Sort(names)
-	for _, n := range names {
-		args = append(args, "--"+n+"="+settings[n])
+	d.target = &Target{Name: "coordinatord", Daemon: true, Broker: kafka.Broker, Topics: kafka.Topics, ClusterID: kafka.ClusterID}
+	if err := d.start(ctx); err != nil {
+		return nil, errors.Join(err, d.Close())
 	}
-	cmd := exec.Command(binary, args...)
+	return d, nil
+}
+
+// start runs the daemon until it says where it listens and answers for groups.
+func (d *daemonProcess) start(ctx context.Context) error {
+	cmd := exec.Command(d.binary, d.args...)
 	cmd.Stderr = d.log
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if d.proc, err = realkafka.StartProcess(cmd); err != nil {
-		return nil, err
+		return err
 	}
 	boot := make(chan string, 1)
 	go func() {
@@ -98,34 +107,44 @@ func startDaemon(ctx context.Context, binary string, p Profile, kafka *Target, l
 		}
 		close(boot)
 	}()
-	var addr string
 	select {
-	case addr = <-boot:
-	case <-time.After(30 * time.Second):
+	case d.target.Bootstrap = <-boot:
+	case <-time.After(time.Minute):
 	case <-ctx.Done():
 	}
-	if addr == "" {
-		text, _ := os.ReadFile(name)
-		_ = d.Close()
-		return nil, fmt.Errorf("the daemon did not become ready:\n%s", text[max(0, len(text)-4000):])
+	if d.target.Bootstrap == "" {
+		text, _ := os.ReadFile(d.log.Name())
+		return fmt.Errorf("the daemon did not become ready:\n%s", text[max(0, len(text)-4000):])
 	}
-	d.target = &Target{Name: "coordinatord", Daemon: true, Bootstrap: addr, Broker: kafka.Broker, Topics: kafka.Topics, ClusterID: kafka.ClusterID}
 	if err := d.target.findCoordinator(); err != nil {
-		_ = d.Close()
-		return nil, fmt.Errorf("through the daemon: %w", err)
+		return fmt.Errorf("through the daemon: %w", err)
 	}
-	return d, nil
+	return nil
+}
+
+// restart stops the daemon with SIGTERM and starts it again on the same data and ports.
+func (d *daemonProcess) restart(ctx context.Context) error {
+	if err := d.proc.Stop(ctx); err != nil {
+		return err
+	}
+	if err := d.proc.Err(); err != nil {
+		return fmt.Errorf("the daemon, stopped in order: %w", err)
+	}
+	d.target.Bootstrap = ""
+	return d.start(ctx)
 }
 
 // Close ends the daemon and removes its data.
 func (d *daemonProcess) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	err := d.proc.Stop(ctx)
-	d.ports.Release()
-	_ = d.log.Close()
-	if e := os.RemoveAll(d.dir); err == nil {
-		err = e
+	var errs []error
+	if d.proc != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		errs = append(errs, d.proc.Stop(ctx))
 	}
-	return err
+	d.ports.Release()
+	if d.log != nil {
+		_ = d.log.Close()
+	}
+	return errors.Join(append(errs, os.RemoveAll(d.dir))...)
 }

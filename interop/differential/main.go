@@ -19,7 +19,6 @@ type Options struct {
 	Parallel  int
 	Tags      string
 	Verbose   bool
-	Table     bool
 	DaemonLog string
 	Timeout   time.Duration
 	Out       io.Writer
@@ -41,11 +40,11 @@ func Main(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	var seqs []Sequence
-	profiles := map[Profile]bool{}
+	profiles := map[Profile]int{}
 	for _, s := range Suite() {
 		if o.Match == nil || o.Match.MatchString(s.Name) {
 			seqs = append(seqs, s)
-			profiles[s.Profile] = true
+			profiles[s.Profile]++
 		}
 	}
 	if len(seqs) == 0 {
@@ -69,7 +68,7 @@ func Main(ctx context.Context, o Options) (err error) {
 	fmt.Fprintf(o.Out, "targets ready after %v\n", time.Since(start).Round(time.Second))
 	rep := &report{out: o.Out, verbose: o.Verbose}
 	Run(ctx, seqs, env.pairs, o.Parallel, known, rep.add)
-	if o.Table && (o.Match == nil || o.Match.String() == "") {
+	if o.Match == nil || o.Match.String() == "" {
 		rep.table()
 	}
 	rep.summary(time.Since(start))
@@ -104,7 +103,7 @@ func (e *environment) Close() error {
 	return errors.Join(errs...)
 }
 
-func startEnvironment(ctx context.Context, o Options, profiles map[Profile]bool) (*environment, error) {
+func startEnvironment(ctx context.Context, o Options, profiles map[Profile]int) (*environment, error) {
 	e := &environment{pairs: map[Profile]Pair{}}
 	var binary string
 	if o.Target == "daemon" {
@@ -117,9 +116,9 @@ func startEnvironment(ctx context.Context, o Options, profiles map[Profile]bool)
 	}
 	var wg sync.WaitGroup
 	var errs []error
-	for p := range profiles {
+	for p, n := range profiles {
 		wg.Go(func() {
-			pair, err := e.start(ctx, o, p, binary)
+			pair, err := e.start(ctx, o, p, n, binary)
 			e.mu.Lock()
 			defer e.mu.Unlock()
 			errs = append(errs, err)
@@ -133,21 +132,39 @@ func startEnvironment(ctx context.Context, o Options, profiles map[Profile]bool)
 	return e, nil
 }
 
-func (e *environment) start(ctx context.Context, o Options, p Profile, binary string) (Pair, error) {
+func (e *environment) start(ctx context.Context, o Options, p Profile, sequences int, binary string) (Pair, error) {
 	cluster, kafka, err := startKafka(ctx, p)
 	if err != nil {
 		return Pair{}, err
 	}
 	e.onClose(cluster.Close)
-	other := *kafka
+	copied := *kafka
+	other := &copied
+	again := func(ctx context.Context) error {
+		// In order: after SIGKILL a lone broker may load its offsets up to an old high watermark and forget the rest.
+		b := cluster.Brokers()[0]
+		if err := b.Stop(ctx); err != nil {
+			return err
+		}
+		if err := b.Start(ctx); err != nil {
+			return err
+		}
+		return kafka.findCoordinator()
+	}
 	if o.Target == "daemon" {
 		d, err := startDaemon(ctx, binary, p, kafka, o.DaemonLog)
 		if err != nil {
 			return Pair{}, err
 		}
 		e.onClose(d.Close)
-		other = *d.target
+		other = d.target
+		kafkaToo := again
+		again = func(ctx context.Context) error { return errors.Join(kafkaToo(ctx), d.restart(ctx)) }
+	}
+	if p == Restart {
+		kafka.Restart = newRestart(ctx, 2*sequences, again)
+		other.Restart = kafka.Restart
 	}
 	kafka.Side, other.Side = "a", "b"
-	return Pair{A: kafka, B: &other}, nil
+	return Pair{A: kafka, B: other}, nil
 }

@@ -43,7 +43,9 @@ func (r *report) add(res Result) {
 func (r *report) summary(took time.Duration) {
 	explained := map[string]int{}
 	different := map[string]bool{}
+	again := 0
 	for _, res := range r.results {
+		again += res.Plays - 1
 		for id, n := range res.Explained {
 			explained[id] += n
 		}
@@ -53,6 +55,9 @@ func (r *report) summary(took time.Duration) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(explained)) {
 		fmt.Fprintf(r.out, "explained by %s: %d\n", id, explained[id])
+	}
+	if again > 0 {
+		fmt.Fprintf(r.out, "%d plays were repeated because the script was late\n", again)
 	}
 	if r.mismatches > 0 {
 		fmt.Fprintf(r.out, "%d steps where Kafka is not what the sequence expects\n", r.mismatches)

@@ -23,6 +23,9 @@ const (
 // errStop ends a sequence whose next steps make no sense; the recorded steps say why.
 var errStop = errors.New("stopped")
 
+// errSlow ends a sequence whose own schedule slipped on a loaded machine; it is played again.
+var errSlow = errors.New("too slow")
+
 // A Step is one recorded observation of a target.
 type Step struct {
 	Label   string  // connection, number of the request on it, API and version
@@ -44,7 +47,9 @@ type Script struct {
 	steps  []Step
 	conns  []*Conn
 	admin  *Conn
-	ownID  [16]byte // of the topic that the sequence made for itself
+	// restarted says that the play has reached the point of its profile's restart.
+	restarted bool
+	ownID     [16]byte // of the topic that the sequence made for itself
 
 	mu    sync.Mutex
 	cells map[[2]int16]bool
@@ -55,21 +60,25 @@ func newScript(t *Target, prefix string) *Script {
 }
 
 // play runs a sequence to its end and closes its connections.
-func (s *Script) play(run func(*Script)) (steps []Step) {
+func (s *Script) play(run func(*Script)) (steps []Step, slow bool) {
 	defer func() {
 		for _, c := range s.conns {
 			c.Close()
 		}
+		if c := s.target.Restart; c != nil && !s.restarted {
+			c.arrive()
+		}
 		if r := recover(); r != nil {
 			err, ok := r.(error)
-			if !ok || !errors.Is(err, errStop) {
+			if !ok || (!errors.Is(err, errStop) && !errors.Is(err, errSlow)) {
 				panic(r)
 			}
+			slow = errors.Is(err, errSlow)
 		}
 		steps = s.steps
 	}()
 	run(s)
-	return s.steps
+	return s.steps, false
 }
 
 func (s *Script) stop(format string, args ...any) {
@@ -108,6 +117,14 @@ func (s *Script) Group(name string, e era) *Group {
 
 // Pause lets time go by where the absence of an event is what is tested.
 func (s *Script) Pause(d time.Duration) { time.Sleep(d) }
+
+// OnTime ends this play, to be played again, when the script itself is later than a timing-dependent sequence can be:
+// more than limit after start. It looks at no answer, so it can hide no difference.
+func (s *Script) OnTime(start time.Time, limit time.Duration) {
+	if time.Since(start) > limit {
+		panic(errSlow)
+	}
+}
 
 // Answer waits for the answer and records it. Without one the sequence ends.
 func (c *Call) Answer() kmsg.Response { return c.settle("", "") }
@@ -210,15 +227,18 @@ func (c *Call) Between(start time.Time, lo, hi time.Duration) kmsg.Response {
 // ours are what that entry says of each side: "none" (no answer within d), "closed" or the error code, e.g. "16".
 func (c *Call) Diverges(id, kafka, ours string, d time.Duration) kmsg.Response {
 	step := c.step()
+	step.Divergence, step.Want = id, kafka
+	if c.conn.script.target.Daemon {
+		step.Want = ours
+	}
+	if step.Want != "none" {
+		d = patience
+	}
 	select {
 	case <-c.done:
 	case <-time.After(d):
 	}
 	resp := c.fill(&step)
-	step.Divergence, step.Want = id, kafka
-	if c.conn.script.target.Daemon {
-		step.Want = ours
-	}
 	c.conn.script.steps = append(c.conn.script.steps, step)
 	return resp
 }

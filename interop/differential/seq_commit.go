@@ -208,14 +208,20 @@ func commitSequences(add adder) {
 			a.Session = 4000
 			g.Stable(a)
 			for i := range 4 {
+				renewed := time.Now()
 				s.Pause(1200 * time.Millisecond)
-				a.Commit("orders", 0, int64(i)).Want(0)
+				c := a.Commit("orders", 0, int64(i))
+				s.inTime(c, renewed, 3500*time.Millisecond)
+				c.Want(0)
 			}
 			// Refused for its metadata, it still keeps the session.
 			for range 4 {
+				renewed := time.Now()
 				s.Pause(1200 * time.Millisecond)
 				long := strings.Repeat("x", 5000)
-				a.conn.Send(g.CommitAll(a.Gen, a.ID, nil, commit{"orders", 0, 1, &long, -1})).Want(12)
+				c := a.conn.Send(g.CommitAll(a.Gen, a.ID, nil, commit{"orders", 0, 1, &long, -1}))
+				s.inTime(c, renewed, 3500*time.Millisecond)
+				c.Want(12)
 			}
 			a.Heartbeat().Want(0)
 		})
@@ -227,7 +233,9 @@ func commitSequences(add adder) {
 			start := time.Now()
 			for range 2 {
 				s.Pause(700 * time.Millisecond)
-				a.conn.Send(g.CommitRequest(a.Gen, a.ID, nil, "orders", 99, 1)).Want(3)
+				c := a.conn.Send(g.CommitRequest(a.Gen, a.ID, nil, "orders", 99, 1))
+				s.inTime(c, start, 2800*time.Millisecond)
+				c.Want(3)
 			}
 			g.Await("Empty", 0)
 			s.Timed("the session of a", start, 3000*time.Millisecond)

@@ -109,7 +109,11 @@ func closeSequences(add adder) {
 			continue
 		}
 		r := versions[key]
-		for _, v := range []int16{r[0] - 1, r[1] + 1, 999, -1} {
+		outside := []int16{r[0] - 1, r[1] + 1, 999, -1}
+		if r[0] == 0 {
+			outside = outside[1:]
+		}
+		for _, v := range outside {
 			add(fmt.Sprintf("closed/%s version %d", apiName(key), v), "1.2 1.14 1.15", only(key), func(s *Script) {
 				c := s.Conn("c")
 				req := kmsg.RequestForKey(key)

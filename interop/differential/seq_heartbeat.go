@@ -70,15 +70,21 @@ func heartbeatSequences(add adder) {
 			b.Session = 4000
 			g.Stable(a, b)
 			for range 4 {
+				renewed := time.Now()
 				s.Pause(1200 * time.Millisecond)
-				b.Heartbeat().Want(0)
+				hb := b.Heartbeat()
+				s.inTime(hb, renewed, 3500*time.Millisecond)
+				hb.Want(0)
 			}
 			ja := a.Join()
 			g.Await("PreparingRebalance", 2)
 			// REBALANCE_IN_PROGRESS keeps it as well.
 			for range 4 {
+				renewed := time.Now()
 				s.Pause(1200 * time.Millisecond)
-				b.Heartbeat().Want(27)
+				hb := b.Heartbeat()
+				s.inTime(hb, renewed, 3500*time.Millisecond)
+				hb.Want(27)
 			}
 			b.Join().Joined()
 			ja.Joined()
@@ -93,7 +99,9 @@ func heartbeatSequences(add adder) {
 				s.Pause(700 * time.Millisecond)
 				r := a.HeartbeatRequest()
 				r.Generation = 99
-				a.conn.Send(r).Want(22)
+				hb := a.conn.Send(r)
+				s.inTime(hb, start, 2800*time.Millisecond)
+				hb.Want(22)
 			}
 			g.Await("Empty", 0)
 			s.Timed("the session of a", start, 3000*time.Millisecond)
@@ -211,4 +219,14 @@ func heartbeatSequences(add adder) {
 			b.Heartbeat().Want(25)
 		})
 	}
+}
+
+// inTime waits for a call's answer and ends this play, to be played again, when that took longer than limit after
+// start: by then a timer may have fired.
+func (s *Script) inTime(c *Call, start time.Time, limit time.Duration) {
+	select {
+	case <-c.done:
+	case <-time.After(patience):
+	}
+	s.OnTime(start, limit)
 }

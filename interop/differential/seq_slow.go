@@ -36,12 +36,16 @@ func delaySequences(add adder) {
 			start := time.Now()
 			ja := a.Join()
 			g.Await("PreparingRebalance", 1)
+			began := time.Now()
 			s.Pause(d / 4)
 			jb := b.Join()
 			g.Await("PreparingRebalance", 2)
-			s.Pause(d + d/4 - time.Since(start))
-			// Within the second window, which b's arrival gave.
+			s.OnTime(start, d)
+			// Within the second window, which b's arrival gave: it begins d after the first join at the earliest.
+			s.Pause(d + d/4 - time.Since(began))
 			jc := c.Join()
+			g.Await("PreparingRebalance", 3)
+			s.OnTime(start, 2*d)
 			r := asJoin(ja.Between(start, 3*d, 3*d))
 			ja.adopt(r)
 			s.Check(len(r.Members) == 3 && r.Generation == 1, "%d members, generation %d", len(r.Members), r.Generation)
@@ -59,6 +63,8 @@ func delaySequences(add adder) {
 				ja := a.Join()
 				g.Await("PreparingRebalance", 1)
 				jb := b.Join()
+				g.Await("PreparingRebalance", 2)
+				s.OnTime(start, d)
 				r := asJoin(ja.Between(start, d+d/2, d+d/2))
 				s.Check(len(r.Members) == 2, "%d members", len(r.Members))
 				jb.Joined()
@@ -94,9 +100,11 @@ func delaySequences(add adder) {
 			jb := b.Enter()
 			g.Await("PreparingRebalance", 2)
 			start := time.Now()
-			ja := a.Join()
-			ja.Joined()
-			s.quick(start, d)
+			a.Join().Joined()
+			// Had the delay applied, it would have taken that long; if it did not, a slow machine does not matter.
+			if time.Since(start) >= d {
+				panic(errSlow)
+			}
 			jb.Joined()
 		})
 		add(at("leave during the window"), "3.8 3.29 3.6", only(keyJoinGroup, keyLeaveGroup), func(s *Script) {
@@ -109,6 +117,7 @@ func delaySequences(add adder) {
 			g.Await("PreparingRebalance", 1)
 			jb := b.Join()
 			g.Await("PreparingRebalance", 2)
+			s.OnTime(start, d)
 			if e >= 4 {
 				s.Conn("admin").Send(g.LeaveRequest(a.ID, "")).Want(0)
 				ja.Want(25)
@@ -121,6 +130,7 @@ func delaySequences(add adder) {
 		add(at("an early sync and heartbeat"), "3.8 2.20 2.24", only(keyJoinGroup), func(s *Script) {
 			g := group(s)
 			a := g.Member("a")
+			start := time.Now()
 			j := a.Enter()
 			g.Await("PreparingRebalance", 1)
 			other := s.Conn("other")
@@ -140,6 +150,7 @@ func delaySequences(add adder) {
 			other.Send(g.CommitRequest(-1, "", nil, "orders", 0, 9)).Answer()
 			g.Describe(other)
 			g.List(other)
+			s.OnTime(start, d)
 			j.Joined()
 		})
 	}
@@ -150,11 +161,6 @@ func (m *Member) ready() {
 	if m.ID == "" && m.Instance == nil && m.g.era.of(keyJoinGroup) >= 4 {
 		m.FetchID()
 	}
-}
-
-// quick records that something did not wait for the initial delay.
-func (s *Script) quick(start time.Time, d time.Duration) {
-	s.Check(time.Since(start) < d/2, "it took %v", time.Since(start))
 }
 
 // sweepSequences are those of offset expiry; they need the slow profile, where the sweep comes every second and
@@ -234,6 +240,7 @@ func sweepSequences(add adder) {
 			start := time.Now()
 			s.Pause(20 * time.Second)
 			g.CommitSimple(c, "orders", 1, 2).Want(0)
+			s.OnTime(start, 22*time.Second)
 			s.patient("the first offset to go", 80*time.Second, func() bool { return !g.hasOffset(0) })
 			s.Timed("the retention of the first offset", start, 60*time.Second)
 			g.Fetch(c)
@@ -392,9 +399,21 @@ func sizeSequences(add adder) {
 				// Only three joins are parked: the newcomer takes the place of the slow one.
 				jn := n.Join()
 				jn.Silent(lull)
-				last := ms[3].Join()
-				last.Settle(time.Second)
-				g.Describe(s.Conn("look"))
+				g.Await("PreparingRebalance", 5)
+				// Now four are, and the slow one is one too many: it is removed. Kafka does not look whether that completes
+				// the phase; the next removal or the timer does.
+				ms[3].Join().Want(81)
+				ms[3].Heartbeat().Want(25)
+				calls[0].Silent(lull)
+				look := s.Conn("look")
+				g.Describe(look)
+				look.Send(g.LeaveRequest(ms[2].ID, "")).Want(0)
+				calls[2].Want(25)
+				calls[0].Joined()
+				calls[1].Joined()
+				jn.member = n
+				jn.Joined()
+				g.Describe(look)
 			} else {
 				calls = append(calls, ms[3].Join())
 				for _, c := range calls {
@@ -434,8 +453,8 @@ func sizeSequences(add adder) {
 				j := pend[0].Join()
 				g.Await("PreparingRebalance", 4)
 				// Fewer joins are parked than members allowed.
-				pend[1].Join().Settle(lull)
-				_ = j
+				pend[1].Join().Silent(lull)
+				j.Silent(0)
 				g.Describe(s.Conn("look"))
 			})
 		}

@@ -230,7 +230,7 @@ func staticSequences(add adder) {
 			d.Heartbeat().Want(25)
 			// b is still a member, of a generation that it has not heard of.
 			b.Heartbeat().Want(22)
-			b.Join().Settle(lull)
+			b.Join().Joined()
 		})
 		add(at("leader stays away"), "3.13 3.16 8.30", only(keyJoinGroup), func(s *Script) {
 			g := s.Group("g", e)
@@ -247,13 +247,15 @@ func staticSequences(add adder) {
 		add(at("nobody rejoins, the phase goes on"), "3.13 8.31", only(keyJoinGroup), func(s *Script) {
 			g := s.Group("g", e)
 			a, b, d := g.Static("a", "i1"), g.Static("b", "i2"), g.Member("d")
-			a.Rebalance, b.Rebalance, d.Rebalance = 800, 800, 800
+			a.Rebalance, b.Rebalance, d.Rebalance = 2500, 2500, 2500
 			g.Stable(a, b, d)
+			start := time.Now()
 			d.Leave().Want(0)
-			s.Pause(1400 * time.Millisecond)
+			s.Pause(3500 * time.Millisecond)
 			x := g.Describe(d.conn)
 			s.Check(x.State == "PreparingRebalance" && len(x.Members) == 2, "state %s, %d members", x.State, len(x.Members))
 			ja, jb := a.Join(), b.Join()
+			s.inTime(jb, start, 4800*time.Millisecond)
 			ja.Joined()
 			jb.Joined()
 		})
@@ -279,7 +281,7 @@ func staticSequences(add adder) {
 			a.Heartbeat().Want(0)
 			b.Heartbeat().Want(0)
 			x := g.Static("x", "")
-			x.Join().Settle(time.Second)
+			x.Join().Silent(lull)
 		})
 	}
 }

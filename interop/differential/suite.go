@@ -22,6 +22,7 @@ func Suite() []Sequence {
 	delaySequences(add(Sequence{Profile: Slow}))
 	sweepSequences(add(Sequence{Profile: Slow, Long: true}))
 	deletionSequences(add(Sequence{Profile: Plain, Long: true}))
+	restartSequences(add(Sequence{Profile: Restart, Long: true}))
 	emptyNameSequences(add(Sequence{Profile: Plain, Exclusive: "the group without a name"}))
 	return out
 }

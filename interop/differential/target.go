@@ -17,6 +17,8 @@ type Profile string
 const (
 	// Plain has no initial rebalance delay, sessions from 100 ms to 60 s and at most four members in a group.
 	Plain Profile = "plain"
+	// Restart is like Plain; in the middle of its sequences both sides are stopped in order and started again.
+	Restart Profile = "restart"
 	// Slow has an initial rebalance delay and a frequent sweep of expired offsets.
 	Slow Profile = "slow"
 )
@@ -63,6 +65,8 @@ type Target struct {
 	Topics map[string][16]byte
 	// ClusterID is the broker's cluster.id.
 	ClusterID string
+	// Restart is what restarts the target, in the profile of that name.
+	Restart *restart
 	// Side tells the two targets of a run apart in group names.
 	Side string
 }
@@ -113,16 +117,34 @@ func (t *Target) findCoordinator() error {
 			continue
 		}
 		t.Host, t.Port = f.Host, f.Port
-		// The coordinator answers 14 or 16 until it has loaded.
-		l := kmsg.NewPtrDescribeGroupsRequest()
-		l.Version, l.Groups = 0, []string{"some group"}
-		resp, err = roundTrip(t.Addr(), l)
-		if err == nil && resp.(*kmsg.DescribeGroupsResponse).Groups[0].ErrorCode == 0 {
+		// ListGroups answers 14 until every partition of the internal topic is loaded, and DescribeGroups 16 before that.
+		if last = t.loaded(); last == nil {
 			return nil
 		}
-		last = fmt.Errorf("describing a group: %v: %w", resp, err)
 	}
 	return fmt.Errorf("no coordinator at %s: %w", t.Bootstrap, last)
+}
+
+// loaded is nil once the coordinator has loaded all groups.
+func (t *Target) loaded() error {
+	var groups []string
+	for i := range 40 {
+		groups = append(groups, fmt.Sprint("probe ", i))
+	}
+	d := kmsg.NewPtrDescribeGroupsRequest()
+	d.Groups = groups
+	for _, r := range []kmsg.Request{d, kmsg.NewPtrListGroupsRequest()} {
+		resp, err := roundTrip(t.Addr(), r)
+		if err != nil {
+			return err
+		}
+		for _, code := range codes(resp) {
+			if code != 0 {
+				return fmt.Errorf("%s answers %d", apiName(r.Key()), code)
+			}
+		}
+	}
+	return nil
 }
 
 // createTopics creates topics and waits until their ids are known.

@@ -1,5 +1,8 @@
 // The differential command plays the scripted sequences of the group protocol against a real Apache Kafka and against
 // the daemon in front of it (or against that Kafka twice) and compares the answers field by field.
+//
+//	differential [--target daemon|self] [--run REGEX]   play the suite
+//	differential selftest                               show that planted deviations are found
 package main
 
 import (
@@ -18,29 +21,36 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx); err != nil {
+	if err := run(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "differential:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context) error {
-	o := differential.Options{}
+func run(ctx context.Context, args []string) error {
+	play := differential.Main
+	if len(args) > 0 && args[0] == "selftest" {
+		play, args = differential.SelfTest, args[1:]
+	}
+	o := differential.Options{Out: os.Stdout}
 	fs := flag.NewFlagSet("differential", flag.ExitOnError)
 	fs.StringVar(&o.Target, "target", "daemon", "what to compare Kafka with: daemon, or self for the same Kafka again")
 	pattern := fs.String("run", "", "play only the sequences whose name matches this regular expression")
 	fs.IntVar(&o.Parallel, "parallel", 12, "sequences at a time")
 	fs.StringVar(&o.Tags, "tags", "", "build tags of the daemon")
 	fs.BoolVar(&o.Verbose, "v", false, "print every step with Kafka's answer")
-	fs.BoolVar(&o.Table, "table", true, "print the table API x version x numbered line")
 	fs.StringVar(&o.DaemonLog, "daemon-log", "", "file prefix for the daemons' standard error")
 	fs.DurationVar(&o.Timeout, "timeout", 10*time.Minute, "bound of the whole run")
-	_ = fs.Parse(os.Args[1:])
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	if fs.NArg() > 0 {
+		return fmt.Errorf("unknown argument %q", fs.Arg(0))
+	}
 	re, err := regexp.Compile(*pattern)
 	if err != nil {
 		return fmt.Errorf("--run: %w", err)
 	}
 	o.Match = re
-	o.Out = os.Stdout
-	return differential.Main(ctx, o)
+	return play(ctx, o)
 }
