@@ -3,6 +3,7 @@ package gateway
 import (
 	"encoding/binary"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -318,6 +319,39 @@ func TestAPIVersionsAreAskedFor(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, isGateway(resp))
 	require.Contains(t, keysOf(resp), keyMetadata)
+}
+
+// TestAPIVersionsAreAskedOnce looks at the cluster again and again: between the intervals only a new broker is asked.
+func TestAPIVersionsAreAskedOnce(t *testing.T) {
+	c := newCluster(t, kfake.NumBrokers(2))
+	var mu sync.Mutex
+	asked := map[int32]int{}
+	c.ControlKey(keyAPIVersions, func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		mu.Lock()
+		defer mu.Unlock()
+		asked[c.CurrentNode()]++
+		return nil, nil, false
+	})
+	count := func(id int32) int {
+		mu.Lock()
+		defer mu.Unlock()
+		return asked[id]
+	}
+	d := newDirectory(t, c.ListenAddrs(), nil)
+	eventually(t, d, func() bool { return len(d.versions.all(nil)) == 2 })
+	before := [2]int{count(0), count(1)}
+	_, _, err := c.AddNode(5, 0)
+	require.NoError(t, err)
+	eventually(t, d, func() bool { return d.versions.get(5) != nil })
+	require.Positive(t, count(5))
+	for looks := 0; looks < 3; looks++ {
+		looked := false
+		eventually(t, d, func() bool { was := looked; looked = true; return was })
+	}
+	// Connections begin with the same question, so there may be one more for a connection, not one for each look.
+	require.LessOrEqual(t, count(0)+count(1), before[0]+before[1]+2)
+	require.LessOrEqual(t, count(5), 2)
 }
 
 func FuzzEditAPIVersions(f *testing.F) {

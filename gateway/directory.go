@@ -89,6 +89,7 @@ type Directory struct {
 
 	versions versionCache
 	topics   topicCache
+	asked    map[int32]string // brokers that said what they support, and where; only run uses it
 
 	mu       sync.Mutex
 	news     chan struct{}        // closed and replaced whenever a look has ended
@@ -115,7 +116,7 @@ func NewDirectory(cfg DirectoryConfig, log *zap.Logger) (*Directory, error) {
 	d := &Directory{
 		cfg: cfg, log: log, client: client,
 		kick: make(chan struct{}, 1), news: make(chan struct{}),
-		failed: map[string]time.Time{}, said: map[any]time.Time{},
+		failed: map[string]time.Time{}, said: map[any]time.Time{}, asked: map[int32]string{},
 		stopped: make(chan struct{}),
 	}
 	d.shutdown, d.cancel = context.WithCancel(context.Background())

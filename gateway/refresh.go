@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"strconv"
 	"time"
@@ -36,10 +37,13 @@ func (e *ClusterMismatchError) Error() string {
 	return fmt.Sprintf("the brokers belong to the Kafka cluster %q, but the state is of %q", e.Found, e.Known)
 }
 
-// run looks at the cluster at once, then at every interval and whenever it is asked to.
+// run looks at the cluster at once, then at every interval and whenever it is asked to. At the intervals, and when Kafka
+// is back, it looks at everything; when it is asked to, at the brokers only, so that clients whose dials fail cannot make
+// it ask every broker all the time.
 func (d *Directory) run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	var lastFull time.Time
 	failures := 0
 	for {
 		select {
@@ -48,17 +52,22 @@ func (d *Directory) run(ctx context.Context) {
 		case <-timer.C:
 		case <-d.kick:
 		}
-		if err := d.refresh(ctx); err != nil {
+		began := time.Now()
+		full := failures > 0 || began.Sub(lastFull) >= d.cfg.Refresh
+		if err := d.refresh(ctx, full); err != nil {
 			failures++
 		} else {
 			failures = 0
+			if full {
+				lastFull = began
+			}
 		}
 		if !pause(ctx, refreshSpacing) {
 			return
 		}
-		delay := d.cfg.Refresh
+		delay := max(0, d.cfg.Refresh-time.Since(lastFull))
 		if failures > 0 {
-			delay = min(delay, 250*time.Millisecond<<min(failures, 5))
+			delay = min(d.cfg.Refresh, 250*time.Millisecond<<min(failures, 5))
 		}
 		timer.Reset(delay)
 	}
@@ -76,8 +85,9 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// refresh looks once: the brokers, then what each supports, then the topics that are known.
-func (d *Directory) refresh(ctx context.Context) error {
+// refresh looks once: at the brokers, then at what each supports and the topics that are known. Unless it is a full look,
+// only brokers that are new or moved are asked what they support, and topics are left alone.
+func (d *Directory) refresh(ctx context.Context, full bool) error {
 	changed, err := d.refreshBrokers(ctx)
 	d.mu.Lock()
 	failedBefore := d.lastErr != nil
@@ -97,10 +107,12 @@ func (d *Directory) refresh(ctx context.Context) error {
 	}
 	// Those who wait for a broker need its address only, so they are woken before the versions are asked for.
 	d.wake()
-	if d.refreshVersions(ctx) {
+	if d.refreshVersions(ctx, full) {
 		changed = true
 	}
-	d.topics.refresh(ctx)
+	if full {
+		d.topics.refresh(ctx)
+	}
 	if d.topics.takeChanged() {
 		changed = true
 	}
@@ -220,15 +232,23 @@ func (d *Directory) sometimes(what any) bool {
 	return true
 }
 
-// refreshVersions asks every live broker what it supports.
-func (d *Directory) refreshVersions(ctx context.Context) (changed bool) {
+// refreshVersions asks the live brokers what they support: all of them, or those at addresses that have not been asked.
+func (d *Directory) refreshVersions(ctx context.Context, all bool) (changed bool) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	table := d.Table()
-	answers := make([]*kmsg.ApiVersionsResponse, len(table.ids))
+	// A broker that was away is asked again, since it may have been upgraded meanwhile.
+	maps.DeleteFunc(d.asked, func(id int32, addr string) bool { return table.brokers[id].addr != addr })
+	var ids []int32
+	for _, id := range table.ids {
+		if _, ok := d.asked[id]; all || !ok {
+			ids = append(ids, id)
+		}
+	}
+	answers := make([]*kmsg.ApiVersionsResponse, len(ids))
 	var group errgroup.Group
 	group.SetLimit(versionAsks)
-	for i, id := range table.ids {
+	for i, id := range ids {
 		group.Go(func() error {
 			req := kmsg.NewPtrApiVersionsRequest()
 			req.ClientSoftwareName, req.ClientSoftwareVersion = softwareName, softwareVersion
@@ -245,8 +265,12 @@ func (d *Directory) refreshVersions(ctx context.Context) (changed bool) {
 		})
 	}
 	_ = group.Wait() // No function returns an error.
-	for i, id := range table.ids {
-		if answers[i] != nil && d.versions.put(id, answers[i]) {
+	for i, id := range ids {
+		if answers[i] == nil {
+			continue
+		}
+		d.asked[id] = table.brokers[id].addr
+		if d.versions.put(id, answers[i]) {
 			changed = true
 		}
 	}

@@ -72,7 +72,9 @@ func TestTopicsAreAsked(t *testing.T) {
 func TestTopicsAreRefreshed(t *testing.T) {
 	c := newCluster(t, kfake.NumBrokers(1), kfake.SeedTopics(2, "grows", "goes", "returns"))
 	var changes atomic.Int32
-	d := newDirectory(t, c.ListenAddrs(), func(c *DirectoryConfig) { c.OnChange = func() { changes.Add(1) } })
+	d := newDirectory(t, c.ListenAddrs(), func(c *DirectoryConfig) {
+		c.Refresh, c.OnChange = 10*time.Millisecond, func() { changes.Add(1) }
+	})
 	ctx := testContext(t)
 	require.NoError(t, d.AskTopics(ctx, []string{"grows", "goes", "returns"}, nil))
 	goes, _, _ := d.LookupName("goes")
