@@ -77,6 +77,7 @@ func (d *daemonFlags) register(cmd *cobra.Command) {
 // registerKafka adds the flags about the real cluster.
 func (d *daemonFlags) registerKafka(cmd *cobra.Command) {
 	cmd.Flags().Var(&hostsValue{&d.config.KafkaBrokers}, "kafka-brokers", "the Kafka cluster: host:port,... (required)")
+	cmd.Flags().DurationVar(&d.config.KafkaRefresh, "kafka-refresh-interval", d.config.KafkaRefresh, "how often to look for brokers and topics that came, went or moved; failed dials lead to a look at once")
 	d.registerSecurity(cmd)
 }
 

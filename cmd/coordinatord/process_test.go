@@ -476,6 +476,18 @@ func TestServeWithoutKafka(t *testing.T) {
 	require.Contains(t, d.stderr.String(), "is of Kafka cluster")
 }
 
+// Another Kafka that takes the address of the one that was there ends the daemon: its records have other offsets.
+func TestAnotherKafkaWhileServing(t *testing.T) {
+	kafka := startKafka(t, t.TempDir())
+	d := start(t, append([]string{"serve", "--data-dir", t.TempDir(), "--kafka-brokers", kafka.bootstrap, "--kafka-refresh-interval", "200ms"}, freePorts(t, 1).args()...)...)
+	kafka.kill()
+	host, port, err := net.SplitHostPort(kafka.bootstrap)
+	require.NoError(t, err)
+	startOtherKafka(t, host, port)
+	require.Equal(t, exitFailed, d.exit())
+	require.Contains(t, d.stderr.String(), "is of Kafka cluster")
+}
+
 // A stop does not wait for members that are still to come: the one that waits for them is told to look for the
 // coordinator again.
 func TestStopAnswersParkedJoins(t *testing.T) {

@@ -80,6 +80,7 @@ func TestUsageErrors(t *testing.T) {
 		"snapshot interval":         {with("--raft-snapshot-interval=-1s"), nil, []string{"--raft-snapshot-interval"}},
 		"write behind":              {with("--raft-write-behind=-1s"), nil, []string{"--raft-write-behind"}},
 		"drain":                     {with("--drain-timeout=-1s"), nil, []string{"--drain-timeout"}},
+		"refresh interval":          {with("--kafka-refresh-interval=1ms"), nil, []string{"--kafka-refresh-interval"}},
 		"TLS":                       {with("--kafka-security-protocol=SASL_SSL"), nil, []string{"--kafka-security-protocol", "TLS"}},
 		"protocol":                  {with("--kafka-security-protocol=FOO"), nil, []string{"--kafka-security-protocol"}},
 		"password without SASL":     {with("--kafka-sasl-password=p"), nil, []string{"--kafka-sasl-password", "--kafka-security-protocol"}},

@@ -11,9 +11,10 @@ import (
 // Config is everything that one daemon process is told. The command line fills it; [Config.Validate] says what is wrong
 // with it in the words of the flags.
 type Config struct {
-	NodeID       uint64   // --node-id, at least 1
-	DataDir      string   // --data-dir
-	KafkaBrokers []string // --kafka-brokers, host:port each; at least one
+	NodeID       uint64        // --node-id, at least 1
+	DataDir      string        // --data-dir
+	KafkaBrokers []string      // --kafka-brokers, host:port each; at least one
+	KafkaRefresh time.Duration // --kafka-refresh-interval, at least 100 ms
 
 	Listen        string    // --listen, host:port of the bootstrap listener; an empty host is every interface
 	AdvertiseHost string    // --advertise-host, what clients are told, without a port
@@ -84,6 +85,7 @@ func DefaultConfig() Config {
 		BrokerPorts:           PortRange{9193, 9224},
 		RaftListen:            "127.0.0.1:9190",
 		RaftLogStore:          "bbolt",
+		KafkaRefresh:          30 * time.Second,
 		HTTP:                  "127.0.0.1:9191",
 		Security:              Security{Protocol: "PLAINTEXT"},
 		Group:                 group.DefaultConfig(),

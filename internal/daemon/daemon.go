@@ -128,6 +128,7 @@ func (p *process) start(ctx context.Context) error {
 		return err
 	}
 	p.workers.Go(p.keepBrokers)
+	p.workers.Go(p.watchKafka)
 	if !answered {
 		p.workers.Go(p.awaitKafka)
 	}
@@ -150,6 +151,7 @@ func (p *process) startDirectory() error {
 		Ports:       p.cfg.ports(),
 		LeaderHints: p.cfg.LeaderHints,
 		Security:    p.cfg.Security.gateway(),
+		Refresh:     p.cfg.KafkaRefresh,
 		OnChange: func() {
 			select {
 			case p.keep <- struct{}{}:
@@ -189,14 +191,14 @@ func (p *process) findKafka(ctx context.Context) (clusterID string, answered boo
 		defer cancel()
 	}
 	clusterID, err = p.directory.Cluster(wait)
-	var mismatch *gateway.ClusterMismatchError
-	switch {
-	case err == nil:
+	if err == nil {
 		p.log.Info("Kafka answers", zap.String("cluster_id", clusterID), zap.Int32s("brokers", p.directory.Table().IDs()))
 		return clusterID, true, nil
-	case errors.As(err, &mismatch):
+	}
+	if mismatch, ok := errors.AsType[*gateway.ClusterMismatchError](err); ok {
 		return "", false, p.wrongCluster(mismatch)
-	case ctx.Err() != nil:
+	}
+	if ctx.Err() != nil {
 		return "", false, err
 	}
 	p.log.Warn("Kafka does not answer: the known groups are served without it", zap.Error(err))
@@ -207,22 +209,38 @@ func (p *process) wrongCluster(m *gateway.ClusterMismatchError) error {
 	return fmt.Errorf("the data directory %s is of Kafka cluster %q, and the brokers at %v are of %q", p.cfg.DataDir, m.Known, p.cfg.KafkaBrokers, m.Found)
 }
 
-// awaitKafka judges a Kafka that was away at the start, once it answers.
+// awaitKafka takes a Kafka that was away at the start, once it answers.
 func (p *process) awaitKafka() {
 	clusterID, err := p.directory.Cluster(p.ctx)
-	var mismatch *gateway.ClusterMismatchError
-	switch {
-	case errors.As(err, &mismatch):
-		p.fail(p.wrongCluster(mismatch))
-		return
-	case err != nil:
-		return // stopping
+	if err != nil {
+		return // stopping, or another cluster, which watchKafka sees too
 	}
 	if err := p.store.Load().SetClusterID(clusterID); err != nil {
 		p.fail(sentence(err))
 		return
 	}
 	p.log.Info("Kafka answers", zap.String("cluster_id", clusterID), zap.Int32s("brokers", p.directory.Table().IDs()))
+}
+
+// watchKafkaEvery is how soon another cluster at Kafka's addresses ends the daemon after the directory has seen it.
+const watchKafkaEvery = time.Second
+
+// watchKafka ends the daemon when another cluster answers at Kafka's addresses: offsets of one cluster say nothing about
+// the records of another.
+func (p *process) watchKafka() {
+	ticker := time.NewTicker(watchKafkaEvery)
+	defer ticker.Stop()
+	for {
+		if mismatch, ok := errors.AsType[*gateway.ClusterMismatchError](p.directory.Err()); ok {
+			p.fail(p.wrongCluster(mismatch))
+			return
+		}
+		select {
+		case <-ticker.C:
+		case <-p.ctx.Done():
+			return
+		}
+	}
 }
 
 // keepTopicsEvery is how often topics that were learnt meanwhile are kept; brokers are kept when they change.

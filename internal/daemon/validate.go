@@ -14,6 +14,7 @@ const (
 	longest     = math.MaxInt32 * time.Millisecond // Kafka's int settings in milliseconds
 	maxPorts    = 1024                             // of --broker-ports: each is a listener for the daemon's whole life
 	minRequest  = 1 << 10                          // socket.request.max.bytes below this would refuse ordinary joins
+	minRefresh  = 100 * time.Millisecond
 	maxBrokerID = math.MaxInt32 - maxPorts
 )
 
@@ -134,6 +135,9 @@ func (c *Config) validateKafka() error {
 		if port, err := splitPort(a); err != nil || port == 0 {
 			return bad(fmt.Sprintf("%q has no port between 1 and 65535", a), "kafka-brokers")
 		}
+	}
+	if c.KafkaRefresh < minRefresh {
+		return bad(fmt.Sprintf("it is at least %v: each look costs every broker a request", minRefresh), "kafka-refresh-interval")
 	}
 	return c.Security.Validate()
 }
