@@ -345,7 +345,7 @@ func TestAPIVersionsAreAskedOnce(t *testing.T) {
 	require.NoError(t, err)
 	eventually(t, d, func() bool { return d.versions.get(5) != nil })
 	require.Positive(t, count(5))
-	for looks := 0; looks < 3; looks++ {
+	for range 3 {
 		looked := false
 		eventually(t, d, func() bool { was := looked; looked = true; return was })
 	}
