@@ -116,7 +116,13 @@ func (l *link) apiVersions(h wire.Header, body []byte) (wire.Verdict, error) {
 	if err != nil {
 		return wire.Verdict{}, err
 	}
-	if resp := l.misdirected(msg.(*kmsg.ApiVersionsRequest)); resp != nil {
+	req := msg.(*kmsg.ApiVersionsRequest)
+	if req.Version >= 3 && !(softwareName(req.ClientSoftwareName) && softwareName(req.ClientSoftwareVersion)) {
+		resp := req.ResponseKind().(*kmsg.ApiVersionsResponse)
+		resp.ErrorCode = codeInvalidRequest
+		return wire.Verdict{Resp: resp}, nil
+	}
+	if resp := l.misdirected(req); resp != nil {
 		return wire.Verdict{Resp: resp}, nil
 	}
 	answer, err := l.srv.dir.APIVersions(h.Version, l.broker)
@@ -124,6 +130,21 @@ func (l *link) apiVersions(h wire.Header, body []byte) (wire.Verdict, error) {
 		return wire.Verdict{Pass: true}, nil
 	}
 	return wire.Verdict{Body: answer}, err
+}
+
+// softwareName says whether a client may call its software or version that: letters, digits, '-' and '.', of which the
+// last two stand neither first nor last (KIP-511).
+func softwareName(s string) bool {
+	plain := func(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
+	if s == "" || !plain(s[0]) || !plain(s[len(s)-1]) {
+		return false
+	}
+	for i := range len(s) {
+		if !plain(s[i]) && s[i] != '-' && s[i] != '.' {
+			return false
+		}
+	}
+	return true
 }
 
 // misdirected answers a client that thinks it talks to another cluster or broker (KIP-1242); nil if it does not.
@@ -148,6 +169,9 @@ const codeRebootstrapRequired = int16(129)
 
 // Send implements wire.Upstream.
 func (l *link) Send(p []byte) error { return l.wr.Write(p) }
+
+// SendFrom implements wire.Upstream.
+func (l *link) SendFrom(r *wire.Reader, n int) error { return l.wr.Stream(r, n) }
 
 // Unsent implements wire.Upstream.
 func (l *link) Unsent() int {

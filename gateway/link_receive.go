@@ -31,25 +31,10 @@ func (l *link) Receive(s wire.Slot, w *wire.Writer) error {
 	if l.edits(s) {
 		err = l.edit(s, int(size), w)
 	} else {
-		err = l.stream(int(size)+4, w)
+		err = w.Stream(l.rd, int(size)+4)
 	}
 	l.pending.Add(-1)
 	return err
-}
-
-// stream passes n bytes through.
-func (l *link) stream(n int, w *wire.Writer) error {
-	for n > 0 {
-		b, err := l.rd.Next(n)
-		if err != nil {
-			return fmt.Errorf("the broker's response broke off: %w", err)
-		}
-		n -= len(b)
-		if err := w.Write(b); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // edits says whether a response is read whole, to be changed or learned from.

@@ -86,6 +86,26 @@ func TestAPIVersionsOfTheFuture(t *testing.T) {
 	require.Zero(t, c.ask(9, newAPIVersions(4)).(*kmsg.ApiVersionsResponse).ErrorCode, "the client may ask again on the same connection")
 }
 
+func TestNamesOfClientSoftware(t *testing.T) {
+	s := newStand(t, 1, localFunc(echo), nil)
+	waitForVersions(t, s)
+	c := dialRaw(t, s.port(0))
+	for i, tc := range []struct {
+		name, version string
+		want          int16
+	}{
+		{"apache-kafka-java", "4.4.0", 0}, {"k", "1", 0}, {"", "1", 42}, {"k", "", 42}, {"-k", "1", 42}, {"k.", "1", 42},
+		{"my client", "1", 42}, {"k", "1_0", 42},
+	} {
+		req := newAPIVersions(3)
+		req.ClientSoftwareName, req.ClientSoftwareVersion = tc.name, tc.version
+		require.Equal(t, tc.want, c.ask(int32(i), req).(*kmsg.ApiVersionsResponse).ErrorCode, "%q %q", tc.name, tc.version)
+	}
+	req := newAPIVersions(2)
+	req.ClientSoftwareName = ""
+	require.Zero(t, c.ask(99, req).(*kmsg.ApiVersionsResponse).ErrorCode, "older versions have no names")
+}
+
 func TestIdentityOfClusterAndBroker(t *testing.T) {
 	s := newStand(t, 2, localFunc(echo), nil, kfake.ClusterID("the-cluster"))
 	waitForVersions(t, s)

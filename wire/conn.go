@@ -53,14 +53,6 @@ func NewConn(cfg *Config, nc net.Conn, broker int32, up Upstream, local Local) *
 	return c
 }
 
-// hostOf is Kafka's form of a client's address: InetAddress.toString of an address without a name.
-func hostOf(a net.Addr) string {
-	if t, ok := a.(*net.TCPAddr); ok {
-		return "/" + t.IP.String()
-	}
-	return "/" + a.String()
-}
-
 // Run serves the connection until it ends and closes it. It returns the reason, nil for a client that has closed it.
 func (c *Conn) Run() error {
 	written := make(chan struct{})

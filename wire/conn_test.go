@@ -63,6 +63,18 @@ func (u *fakeUp) Send(p []byte) error {
 	return nil
 }
 
+func (u *fakeUp) SendFrom(r *Reader, n int) error {
+	for n > 0 {
+		b, err := r.Next(n)
+		if err != nil {
+			return &errSource{err}
+		}
+		n -= len(b)
+		u.unsent = append(u.unsent, b...)
+	}
+	return nil
+}
+
 func (u *fakeUp) Unsent() int { return len(u.unsent) }
 
 func (u *fakeUp) Flush() error {

@@ -17,6 +17,7 @@ const stashMax = 512
 // costs no buffer. It is for one goroutine.
 type Reader struct {
 	conn  net.Conn
+	tcp   *net.TCPConn    // conn, if it is one
 	raw   syscall.RawConn // nil if conn does not offer one; then reads go through conn.Read
 	buf   []byte          // pooled; nil while nothing is buffered
 	r, w  int             // buf[r:w] is unread
@@ -28,6 +29,7 @@ type Reader struct {
 	attempt func(fd uintptr) bool // bound once, so that a read allocates nothing
 	err     error                 // of the last attempt
 
+	brief       bool // a read that finds nothing buffered takes little
 	interrupted atomic.Bool
 
 	timeout  time.Duration // the longest wait of the reads that follow; 0: none
@@ -40,7 +42,7 @@ type Reader struct {
 
 // NewReader returns a reader of conn. onBlock may be nil.
 func NewReader(conn net.Conn, onBlock func() error) *Reader {
-	r := &Reader{conn: conn, onBlock: onBlock}
+	r := &Reader{conn: conn, tcp: tcpOf(conn), onBlock: onBlock}
 	if sc, ok := conn.(syscall.Conn); ok && rawReads {
 		if raw, err := sc.SyscallConn(); err == nil {
 			r.raw = raw
@@ -209,6 +211,14 @@ func (r *Reader) block() error {
 	return r.onBlock()
 }
 
+// room is where a read may put bytes.
+func (r *Reader) room() []byte {
+	if r.brief && r.r == r.w {
+		return r.buf[r.w:min(r.w+brief, len(r.buf))]
+	}
+	return r.buf[r.w:]
+}
+
 // unstash brings the bytes that were kept aside back into a buffer.
 func (r *Reader) unstash() {
 	if r.buf == nil {
@@ -241,7 +251,7 @@ func (r *Reader) fillPlain() error {
 		if err := r.arm(); err != nil {
 			return err
 		}
-		n, err := r.conn.Read(r.buf[r.w:])
+		n, err := r.conn.Read(r.room())
 		r.w += n
 		r.total += uint64(n)
 		if n > 0 {

@@ -17,7 +17,7 @@ const rawReads = true
 func (r *Reader) readOnce(fd uintptr) bool {
 	r.unstash()
 	for {
-		n, err := unix.Read(int(fd), r.buf[r.w:])
+		n, err := unix.Read(int(fd), r.room())
 		switch {
 		case n > 0:
 			r.w += n

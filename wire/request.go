@@ -266,15 +266,12 @@ func (c *Conn) forward(h Header) error {
 			return err
 		}
 	}
-	for left := int(h.Size) + sizeLen; left > 0; {
-		b, err := c.rd.Next(left)
-		if err != nil {
-			return c.cut(unfinished(err))
+	if err := c.up.SendFrom(c.rd, int(h.Size)+sizeLen); err != nil {
+		var source *errSource
+		if errors.As(err, &source) {
+			err = unfinished(source.err)
 		}
-		left -= len(b)
-		if err := c.up.Send(b); err != nil {
-			return c.cut(err)
-		}
+		return c.cut(err)
 	}
 	return nil
 }

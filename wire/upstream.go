@@ -37,7 +37,7 @@ type Verdict struct {
 	After time.Duration
 }
 
-// Upstream is the broker behind one connection. Route, Look, Connect, Refusable, Refuse, Send and Flush are called by the
+// Upstream is the broker behind one connection. Route, Look, Connect, Refusable, Refuse, Send, SendFrom and Flush are called by the
 // goroutine that reads from the client, Receive and Review by the one that writes to it, Close by either.
 //
 // Every error closes the client's connection, after the answers to what was asked before, except one of Connect for a
@@ -56,6 +56,8 @@ type Upstream interface {
 	Refuse(h Header, body []byte) (Verdict, error)
 	// Send takes bytes of requests in order; it does not keep p.
 	Send(p []byte) error
+	// SendFrom takes the n bytes of one request that are next in r, as [Writer.Stream] does.
+	SendFrom(r *Reader, n int) error
 	// Unsent is the number of bytes that Send has taken and that wait for Flush.
 	Unsent() int
 	// Flush sends what Send has collected.

@@ -16,6 +16,7 @@ const (
 // at once. It is for one goroutine. After an error every call returns that error.
 type Writer struct {
 	conn  net.Conn
+	tcp   *net.TCPConn  // conn, if it is one
 	buf   []byte        // collected; nil while empty
 	limit time.Duration // the longest time that a piece of at most 256 KiB may take; 0: none
 	armed time.Time     // the deadline that the socket has
@@ -26,7 +27,9 @@ type Writer struct {
 }
 
 // NewWriter returns a writer to conn whose peer must take a piece of at most 256 KiB within limit.
-func NewWriter(conn net.Conn, limit time.Duration) *Writer { return &Writer{conn: conn, limit: limit} }
+func NewWriter(conn net.Conn, limit time.Duration) *Writer {
+	return &Writer{conn: conn, tcp: tcpOf(conn), limit: limit}
+}
 
 // Buffered is the number of bytes that wait for Flush.
 func (w *Writer) Buffered() int { return len(w.buf) }
