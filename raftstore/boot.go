@@ -48,7 +48,7 @@ func openFiles(cfg *Config, p *poison) (f *files, damage error, err error) {
 		store = cfg.wrapLog(store)
 	}
 	f.log = &guardedLog{closableLog: store, poison: p, observer: cfg.Observer, dir: f.dir}
-	if f.stable, err = openBoltStable(filepath.Join(f.dir, "stable.db"), p.fail); err != nil {
+	if f.stable, err = openBoltStable(filepath.Join(f.dir, "stable.db"), p); err != nil {
 		return f, nil, err
 	}
 	if f.snapshots, err = openSnapshots(f.dir, newHCLog(cfg.Logger)); err != nil {

@@ -240,3 +240,71 @@ func TestStateKeepsEveryKey(t *testing.T) {
 	require.Equal(t, uint64(79), p.index)
 	require.Equal(t, map[string]string{"x": "y"}, read())
 }
+
+// TestMaterialiserMerges: what waits behind a transaction becomes one, in order, and a view sees exactly its position.
+func TestMaterialiserMerges(t *testing.T) {
+	s, err := openState(t.TempDir() + "/state.db")
+	require.NoError(t, err)
+	defer s.Close()
+	m := newMaterialiser(s, 0, &poison{}, nil)
+	held, err := s.db.Begin(true)
+	require.NoError(t, err)
+	set := func(index uint64, key, value string, v chan view) {
+		m.enqueue(job{pos: position{index: index, term: 1}, changes: []Change{{Key: []byte(key), Value: []byte(value)}}, view: v})
+	}
+	set(1, "first", "1", nil)
+	require.True(t, m.busy())
+	set(2, "a", "1", nil)
+	set(3, "b", "1", nil)
+	first := make(chan view, 1)
+	set(4, "a", "2", first)
+	set(5, "a", "3", nil)
+	second := make(chan view, 1)
+	m.enqueue(job{pos: position{index: 5, term: 1}, view: second})
+	require.NoError(t, held.Rollback())
+	read := func(v view) map[string]string {
+		require.NoError(t, v.err)
+		got := map[string]string{}
+		require.NoError(t, each(values(v.tx), func(k, value []byte) error {
+			got[string(k)] = string(value)
+			return nil
+		}))
+		require.NoError(t, v.tx.Rollback())
+		return got
+	}
+	v := <-first
+	require.Equal(t, uint64(4), v.pos.index)
+	require.Equal(t, map[string]string{"first": "1", "a": "2", "b": "1"}, read(v))
+	v = <-second
+	require.Equal(t, uint64(5), v.pos.index)
+	require.Equal(t, map[string]string{"first": "1", "a": "3", "b": "1"}, read(v))
+	m.enqueue(job{pos: position{index: 9, term: 2}, changes: []Change{{Key: []byte("new"), Value: []byte("1")}}, replace: true})
+	set(10, "more", "1", nil)
+	m.close()
+	late := make(chan view, 1)
+	set(11, "late", "1", late)
+	require.ErrorIs(t, (<-late).err, ErrClosed)
+	p, err := s.position()
+	require.NoError(t, err)
+	require.Equal(t, position{index: 10, term: 1}, position{index: p.index, term: p.term})
+	tx, err := s.db.Begin(false)
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"new": "1", "more": "1"}, read(view{tx: tx}))
+}
+
+// TestAppliedOnce: Raft may hand over entries that the loaded state holds already.
+func TestAppliedOnce(t *testing.T) {
+	m := newModel()
+	p, err := newProposer(&Config{QueueBytes: 1}, m)
+	require.NoError(t, err)
+	f := &fsm{handler: m, proposer: p}
+	f.restored(position{index: 10, term: 3})
+	for index := uint64(9); index <= 11; index++ {
+		f.Apply(&raft.Log{Index: index, Term: 3, Data: encodeEnvelope(1, 1, 1, []byte("k=v"))})
+	}
+	require.Equal(t, uint64(1), m.count())
+	f.restored(position{index: 20, term: 3})
+	f.Apply(&raft.Log{Index: 15, Term: 3, Data: encodeEnvelope(1, 1, 1, []byte("k=v"))})
+	_, err = f.Snapshot()
+	require.ErrorIs(t, err, raft.ErrNothingNewToSnapshot, "the state is ahead of what Raft has handed over")
+}

@@ -172,6 +172,9 @@ func TestFailedWriteIsFatal(t *testing.T) {
 	disk.set(false, nil) // a disk that pretends to be well again is not believed
 	m.await(t, "resignation", func() bool { return m.leading == 0 })
 	require.ErrorIs(t, m.propose(s, "later=1", nil), ErrNotLeader)
+	require.ErrorIs(t, s.files.log.StoreLogs(entries(1, 1, 1)), errPoisoned)
+	require.ErrorIs(t, s.files.log.DeleteRange(1, 1), errPoisoned)
+	require.ErrorIs(t, s.files.stable.Set([]byte("k"), nil), errPoisoned)
 	require.NoError(t, s.Close(context.Background()))
 	require.Empty(t, fatal, "the hook is called once")
 	require.Empty(t, m.complaints())

@@ -210,14 +210,14 @@ func TestBoltLogNoticesDamage(t *testing.T) {
 
 func TestStableStore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "stable.db")
-	s, err := openBoltStable(path, func(err error) error { return err })
+	s, err := openBoltStable(path, &poison{})
 	require.NoError(t, err)
 	_, err = s.GetUint64([]byte("CurrentTerm"))
 	require.EqualError(t, err, "not found", "Raft compares the text")
 	require.NoError(t, s.SetUint64([]byte("CurrentTerm"), 7))
 	require.NoError(t, s.Set([]byte("LastVoteCand"), []byte("x")))
 	require.NoError(t, s.Close())
-	s, err = openBoltStable(path, func(err error) error { return err })
+	s, err = openBoltStable(path, &poison{})
 	require.NoError(t, err)
 	defer s.Close()
 	n, err := s.GetUint64([]byte("CurrentTerm"))

@@ -106,7 +106,8 @@ func (m *model) Apply(b Batch) {
 }
 
 func (m *model) settle(ref Ref, o outcome) func() {
-	if before, ok := m.settled[ref]; ok && !before.unknown {
+	// Only a command whose fate was unknown may turn out to be committed.
+	if before, ok := m.settled[ref]; ok && (!before.unknown || o.err != nil) {
 		m.strange = append(m.strange, fmt.Errorf("ref %d ended twice: %+v, %+v", ref, before, o))
 	}
 	m.settled[ref] = o

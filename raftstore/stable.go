@@ -15,11 +15,11 @@ var errNotFound = errors.New("not found")
 
 // boltStable is raft.StableStore: the term and the vote. It is written a few times per election.
 type boltStable struct {
-	db   *bbolt.DB
-	fail func(error) error // poisons the store and ends the process; returns the error to give to Raft
+	db     *bbolt.DB
+	poison *poison
 }
 
-func openBoltStable(path string, fail func(error) error) (*boltStable, error) {
+func openBoltStable(path string, p *poison) (*boltStable, error) {
 	opts := boltOptions()
 	opts.InitialMmapSize = 0
 	db, err := openBolt(path, opts, stableBucket)
@@ -39,14 +39,17 @@ func openBoltStable(path string, fail func(error) error) (*boltStable, error) {
 		_ = db.Close()
 		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, path, err)
 	}
-	return &boltStable{db: db, fail: fail}, nil
+	return &boltStable{db: db, poison: p}, nil
 }
 
 // Set stores a value, synced.
 func (s *boltStable) Set(key, val []byte) error {
+	if s.poison.failed.Load() {
+		return errPoisoned
+	}
 	err := s.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(stableBucket).Put(key, val) })
 	if err != nil {
-		return s.fail(fmt.Errorf("raftstore: Raft's term or vote cannot be written: %w", err))
+		return s.poison.fail(fmt.Errorf("raftstore: Raft's term or vote cannot be written: %w", err))
 	}
 	return nil
 }
