@@ -23,7 +23,7 @@ type files struct {
 }
 
 // openFiles opens or creates them. A copy of the state that cannot be opened is left nil and told in damage.
-func openFiles(cfg *Config, p *poison) (f *files, damage error, err error) {
+func openFiles(cfg *Config, p *poison) (f *files, damage, err error) {
 	f = &files{dir: shardDir(cfg.Dir, cfg.Shard)}
 	if err := mkdirSynced(f.dir); err != nil {
 		return nil, nil, fmt.Errorf("raftstore: %s cannot be created: %w", f.dir, err)
