@@ -117,7 +117,7 @@ func (l *link) apiVersions(h wire.Header, body []byte) (wire.Verdict, error) {
 		return wire.Verdict{}, err
 	}
 	req := msg.(*kmsg.ApiVersionsRequest)
-	if req.Version >= 3 && !(softwareName(req.ClientSoftwareName) && softwareName(req.ClientSoftwareVersion)) {
+	if req.Version >= 3 && !(saneName(req.ClientSoftwareName) && saneName(req.ClientSoftwareVersion)) {
 		resp := req.ResponseKind().(*kmsg.ApiVersionsResponse)
 		resp.ErrorCode = codeInvalidRequest
 		return wire.Verdict{Resp: resp}, nil
@@ -132,9 +132,9 @@ func (l *link) apiVersions(h wire.Header, body []byte) (wire.Verdict, error) {
 	return wire.Verdict{Body: answer}, err
 }
 
-// softwareName says whether a client may call its software or version that: letters, digits, '-' and '.', of which the
+// saneName says whether a client may call its software or version that: letters, digits, '-' and '.', of which the
 // last two stand neither first nor last (KIP-511).
-func softwareName(s string) bool {
+func saneName(s string) bool {
 	plain := func(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 	if s == "" || !plain(s[0]) || !plain(s[len(s)-1]) {
 		return false
