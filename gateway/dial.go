@@ -36,6 +36,7 @@ func (d *dials) dial(ctx context.Context, addr string) (net.Conn, error) {
 	if bad && time.Now().Before(f.until) {
 		return nil, f.err
 	}
+	start := time.Now()
 	dialer := net.Dialer{Timeout: d.timeout, KeepAliveConfig: keepAlive}
 	nc, err := dialer.DialContext(ctx, "tcp", addr)
 	if err != nil && ctx.Err() != nil {
@@ -49,7 +50,10 @@ func (d *dials) dial(ctx context.Context, addr string) (net.Conn, error) {
 		return nc, nil
 	}
 	err = fmt.Errorf("broker at %s: %w", addr, err)
+	// A broker that refuses at once is tried again soon; one that swallows the attempt costs those who wait behind it, the
+	// own keys of the same connection too, at most every other moment.
 	wait := min(max(2*f.wait, minBackoff), maxBackoff)
+	wait = max(wait, time.Since(start))
 	if d.failed == nil {
 		d.failed = map[string]failure{}
 	}

@@ -135,8 +135,10 @@ func (c *Conn) LogEnd(err error) {
 		return
 	}
 	level := zap.WarnLevel
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
-		level = zap.DebugLevel
+	for _, usual := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE, errDrain} {
+		if errors.Is(err, usual) {
+			level = zap.DebugLevel
+		}
 	}
 	c.cfg.Log.Log(level, "closed a client's connection", zap.Stringer("peer", c.nc.RemoteAddr()), zap.Int32("broker", c.broker),
 		zap.String("client", c.client), zap.Error(err))
