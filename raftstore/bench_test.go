@@ -41,7 +41,7 @@ func (c *counter) Collect() (uint64, []Change) {
 	return c.index, nil
 }
 
-func (c *counter) Load(index uint64, next func() ([]byte, []byte, bool, error)) error {
+func (c *counter) Load(_ uint64, next func() ([]byte, []byte, bool, error)) error {
 	for {
 		if _, _, ok, err := next(); err != nil || !ok {
 			return err

@@ -175,13 +175,6 @@ func (c *child) read(enough int) {
 	}
 }
 
-// awaitOpen waits until the child has opened its directory.
-func (c *child) awaitOpen(t *testing.T) {
-	t.Helper()
-	require.True(t, c.out.Scan(), "child: %s", c.stderr.String())
-	require.Equal(t, "open", c.out.Text())
-}
-
 // kill kills the child with SIGKILL and reads what it acknowledged until then.
 func (c *child) kill(t *testing.T) {
 	t.Helper()

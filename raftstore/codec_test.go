@@ -32,7 +32,7 @@ func encodeEnvelope(origin, sequence uint64, millis int64, commands ...[]byte) [
 func TestEnvelopeGolden(t *testing.T) {
 	b := encodeEnvelope(0x0102030405060708, 9, 1_700_000_000_000, []byte("ab"), nil, []byte("c"))
 	require.Equal(t, "01"+"0102030405060708"+"0000000000000009"+"0000018bcfe56800"+"026162"+"00"+"0163", hex.EncodeToString(b))
-	e, err := decodeEnvelope(b, nil)
+	e, err := decodeEnvelope(b)
 	require.NoError(t, err)
 	require.Equal(t, uint64(0x0102030405060708), e.Origin)
 	require.Equal(t, uint64(9), e.Sequence)
@@ -42,18 +42,18 @@ func TestEnvelopeGolden(t *testing.T) {
 
 func TestEnvelopeRefuses(t *testing.T) {
 	good := encodeEnvelope(1, 2, 3, []byte("abc"))
-	_, err := decodeEnvelope(nil, nil)
+	_, err := decodeEnvelope(nil)
 	require.ErrorIs(t, err, errEnvelopeDamaged)
-	_, err = decodeEnvelope(good[:envelopeHead-1], nil)
+	_, err = decodeEnvelope(good[:envelopeHead-1])
 	require.ErrorIs(t, err, errEnvelopeDamaged)
-	_, err = decodeEnvelope(good[:len(good)-1], nil)
+	_, err = decodeEnvelope(good[:len(good)-1])
 	require.ErrorIs(t, err, errEnvelopeDamaged)
 	huge := append(bytes.Clone(good), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01)
-	_, err = decodeEnvelope(huge, nil)
+	_, err = decodeEnvelope(huge)
 	require.ErrorIs(t, err, errEnvelopeDamaged)
 	newer := bytes.Clone(good)
 	newer[0] = 2
-	_, err = decodeEnvelope(newer, nil)
+	_, err = decodeEnvelope(newer)
 	require.ErrorIs(t, err, errEnvelopeFormat)
 }
 
@@ -61,7 +61,7 @@ func FuzzEnvelope(f *testing.F) {
 	f.Add(encodeEnvelope(1, 2, 3, []byte("abc"), []byte{}))
 	f.Add([]byte{1})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		e, err := decodeEnvelope(b, nil)
+		e, err := decodeEnvelope(b)
 		if err != nil {
 			return
 		}

@@ -103,7 +103,7 @@ func TestCopyAndTailEqualReplay(t *testing.T) {
 			require.NotZero(t, c.total, c.stderr.String())
 			_, m := openAndClose(t, cfg)
 			require.Equal(t, replay(t, cfg), m.state())
-			require.Greater(t, m.loads[0], uint64(0), "nothing was loaded, everything was replayed")
+			require.Positive(t, m.loads[0], "nothing was loaded, everything was replayed")
 		}
 	})
 }
@@ -136,7 +136,7 @@ func replay(t *testing.T, cfg Config) map[string][]byte {
 		if l.Type != raft.LogCommand {
 			continue
 		}
-		e, err := decodeEnvelope(l.Data, nil)
+		e, err := decodeEnvelope(l.Data)
 		require.NoError(t, err)
 		for _, c := range e.Commands {
 			m.apply(c)

@@ -35,8 +35,8 @@ func putEnvelopeHead(b []byte, origin, sequence uint64, unixMillis int64) {
 	binary.BigEndian.PutUint64(b[17:], uint64(unixMillis))
 }
 
-// decodeEnvelope reads an entry; commands is reused for the commands. The result holds parts of b.
-func decodeEnvelope(b []byte, commands [][]byte) (Envelope, error) {
+// decodeEnvelope reads an entry. The result holds parts of b.
+func decodeEnvelope(b []byte) (Envelope, error) {
 	if len(b) == 0 {
 		return Envelope{}, fmt.Errorf("%w: it is empty", errEnvelopeDamaged)
 	}
@@ -50,15 +50,24 @@ func decodeEnvelope(b []byte, commands [][]byte) (Envelope, error) {
 		Origin:   binary.BigEndian.Uint64(b[1:]),
 		Sequence: binary.BigEndian.Uint64(b[9:]),
 		Time:     time.UnixMilli(int64(binary.BigEndian.Uint64(b[17:]))),
-		Commands: commands[:0],
 	}
-	for rest := b[envelopeHead:]; len(rest) > 0; {
-		n, w := binary.Uvarint(rest)
-		if w <= 0 || n > uint64(len(rest)-w) {
+	// Counting first makes it one allocation of the right size, whatever the lengths claim.
+	n := 0
+	for rest := b[envelopeHead:]; len(rest) > 0; n++ {
+		size, w := binary.Uvarint(rest)
+		if w <= 0 || size > uint64(len(rest)-w) {
 			return Envelope{}, fmt.Errorf("%w: a command is longer than what is left of the entry", errEnvelopeDamaged)
 		}
-		e.Commands = append(e.Commands, rest[w:w+int(n):w+int(n)])
-		rest = rest[w+int(n):]
+		rest = rest[w+int(size):]
+	}
+	if n == 0 {
+		return e, nil
+	}
+	e.Commands = make([][]byte, 0, n)
+	for rest := b[envelopeHead:]; len(rest) > 0; {
+		size, w := binary.Uvarint(rest)
+		e.Commands = append(e.Commands, rest[w:w+int(size):w+int(size)])
+		rest = rest[w+int(size):]
 	}
 	return e, nil
 }

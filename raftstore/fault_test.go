@@ -147,7 +147,7 @@ func TestStalledDisk(t *testing.T) {
 	state := m.state()
 	require.Contains(t, state, "first")
 	require.LessOrEqual(t, m.count(), uint64(2+unknown), "what failed for sure was not committed")
-	require.Len(t, results, 0)
+	require.Empty(t, results)
 	require.Equal(t, uint64(2+more+1), uint64(2+unknown+certain))
 }
 

@@ -31,7 +31,7 @@ func (f *fsm) Apply(l *raft.Log) any {
 	if l.Index <= f.loaded.Load() {
 		return nil
 	}
-	e, err := decodeEnvelope(l.Data, nil)
+	e, err := decodeEnvelope(l.Data)
 	if err != nil {
 		// Going on would let this node's state differ from the others' for ever.
 		panic(fmt.Sprintf("entry %d of the log cannot be applied, and this node must not go on without it: %v", l.Index, err))

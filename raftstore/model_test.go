@@ -40,13 +40,12 @@ type model struct {
 	waiting map[Ref]func(outcome)
 	next    Ref
 
-	leading  uint64 // term
-	loads    []uint64
-	batches  int
-	strange  []error // violations of the contract
-	settled  map[Ref]outcome
-	onLoad   func() error
-	holdLead bool
+	leading uint64 // term
+	loads   []uint64
+	batches int
+	strange []error // violations of the contract
+	settled map[Ref]outcome
+	onLoad  func() error
 }
 
 func newModel() *model {

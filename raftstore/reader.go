@@ -261,7 +261,7 @@ func logEntry(l *raft.Log) (LogEntry, error) {
 	switch l.Type {
 	case raft.LogCommand:
 		e.Type = "command"
-		env, err := decodeEnvelope(l.Data, nil)
+		env, err := decodeEnvelope(l.Data)
 		if err != nil {
 			return e, err
 		}
