@@ -13,6 +13,7 @@ import (
 
 // docs/operations.md names every setting with its default, every metric and every path, and no others.
 func TestOperationsPage(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../../docs/operations.md")
 	require.NoError(t, err)
 	page := string(text)

@@ -3,12 +3,10 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -28,18 +26,9 @@ func commitOffset(t *testing.T, admin *kadm.Client, group, topic string, partiti
 	return resps.Error()
 }
 
-// startOtherKafka runs a stand-in with a cluster id of its own on a given port.
-func startOtherKafka(t *testing.T, _, port string) {
-	t.Helper()
-	n, err := strconv.Atoi(port)
-	require.NoError(t, err)
-	cluster, err := kfake.NewCluster(kfake.Ports(n), kfake.ClusterID("AAAAAAAAAAAAAAAAAAAAAA"))
-	require.NoError(t, err)
-	t.Cleanup(cluster.Close)
-}
-
 // The operator's commands against a running daemon.
 func TestOperatorCommands(t *testing.T) {
+	t.Parallel()
 	p := freePorts(t, 2)
 	d := start(t, append([]string{"dev", "--data-dir", t.TempDir(), "--topics", "orders:2,other:1", "--brokers", "2"}, p.args()...)...)
 	produce(t, d.bootstrap, "other", 0, 4)
