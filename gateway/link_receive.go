@@ -54,8 +54,7 @@ func (l *link) edit(s wire.Slot, size int, w *wire.Writer) error {
 		return fmt.Errorf("the broker's %s response of %d bytes is larger than %d, and addresses in it must be changed",
 			kmsg.NameForKey(s.Key), size, l.srv.cfg.MaxEditedBytes)
 	}
-	l.rd.Discard(4)
-	frame, err := l.rd.ReadFull(nil, size)
+	frame, err := l.whole(s, size)
 	if err != nil {
 		return fmt.Errorf("the broker's response broke off: %w", err)
 	}
@@ -74,8 +73,25 @@ func (l *link) edit(s wire.Slot, size int, w *wire.Writer) error {
 	if err != nil {
 		return err
 	}
-	return w.WriteResponse(s, body)
+	return w.WriteResponse(s, body) // a copy
 }
+
+// whole consumes a response and returns it without its length prefix. That of a Produce, of which there are many, almost
+// always small and without an address, is looked at where it lies; it is valid until the next read.
+func (l *link) whole(s wire.Slot, size int) ([]byte, error) {
+	if s.Key == keyProduce && size <= maxInPlace {
+		b, err := l.rd.Peek(4 + size)
+		if err != nil {
+			return nil, err
+		}
+		l.rd.Discard(4 + size)
+		return b[4 : 4+size], nil
+	}
+	l.rd.Discard(4)
+	return l.rd.ReadFull(nil, size)
+}
+
+const maxInPlace = 32 << 10
 
 // answering is the id of the broker at the other end, -1 if it is not known.
 func (l *link) answering() int32 {
