@@ -2,6 +2,7 @@ package differential
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -11,6 +12,8 @@ type Group struct {
 	s   *Script
 	ID  string
 	era era
+	// began is a moment just before the last request that started timers: the last join phase's end or syncs.
+	began time.Time
 }
 
 // A Member is one consumer: a connection and what it knows of its membership. Its defaults are long timeouts, so that
@@ -201,6 +204,7 @@ func (g *Group) SyncAll(members ...*Member) {
 	for i, m := range members {
 		assign = append(assign, m.ID, fmt.Sprintf("a%d", i))
 	}
+	g.began = time.Now()
 	leader := members[0].Sync(assign...)
 	var calls []*Call
 	for _, m := range members[1:] {

@@ -47,6 +47,7 @@ type Script struct {
 	steps  []Step
 	conns  []*Conn
 	admin  *Conn
+	parked *Call // a join that a sequence left waiting for one of its actions
 	// restarted says that the play has reached the point of its profile's restart.
 	restarted bool
 	ownID     [16]byte // of the topic that the sequence made for itself

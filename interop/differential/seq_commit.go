@@ -225,22 +225,6 @@ func commitSequences(add adder) {
 			}
 			a.Heartbeat().Want(0)
 		})
-		add(at("an unknown topic does not keep the session"), "2.32 3.48", only(keyOffsetCommit), func(s *Script) {
-			g := s.Group("g", e)
-			a := g.Member("a")
-			a.Session = 3000
-			g.Stable(a)
-			start := time.Now()
-			for range 2 {
-				s.Pause(700 * time.Millisecond)
-				c := a.conn.Send(g.CommitRequest(a.Gen, a.ID, nil, "orders", 99, 1))
-				s.inTime(c, start, 2800*time.Millisecond)
-				c.Want(3)
-			}
-			g.Await("Empty", 0)
-			s.Timed("the session of a", start, 3000*time.Millisecond)
-			a.Commit("orders", 0, 1).Want(25)
-		})
 		add(at("pipelined"), "3.64 4.5", both, func(s *Script) {
 			g := s.Group("g", e)
 			a := g.Member("a")

@@ -2,6 +2,7 @@ package differential
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -98,6 +99,37 @@ func findSequences(add adder) {
 			r := kmsg.NewPtrApiVersionsRequest()
 			r.Version = 0
 			c.Send(r).Settle(patience)
+		})
+	}
+}
+
+// hiddenSequences are those of the APIs that Kafka serves and the daemon does not yet.
+func hiddenSequences(add adder) {
+	for _, key := range []int16{28, 68, 69, 76, 77, 88, 89} {
+		add(fmt.Sprintf("hidden/%s", apiName(key)), "1.20 1.21", nil, func(s *Script) {
+			r := kmsg.NewPtrApiVersionsRequest()
+			r.Version, r.ClientSoftwareName, r.ClientSoftwareVersion = 3, "differential", "1.0"
+			listed := "hidden"
+			var newest int16
+			for _, k := range s.ask(r).(*kmsg.ApiVersionsResponse).ApiKeys {
+				if k.ApiKey == key {
+					listed, newest = "listed", k.MaxVersion
+				}
+			}
+			s.DivergesAs("D5", "ApiVersions", "listed", "hidden", listed)
+			req := kmsg.RequestForKey(key)
+			req.SetVersion(min(newest, req.MaxVersion()))
+			call := s.Conn("c").Send(req)
+			select {
+			case <-call.done:
+			case <-time.After(patience):
+			}
+			seen := "answered"
+			if call.closed {
+				seen = "closed"
+			}
+			s.DivergesAs("D5", "the request itself", "answered", "closed", seen)
+			s.alive()
 		})
 	}
 }

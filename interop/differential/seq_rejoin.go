@@ -305,6 +305,7 @@ func (g *Group) completing(a, b *Member) {
 	g.Stable(a)
 	jb := b.Enter()
 	g.Await("PreparingRebalance", 2)
+	g.began = time.Now()
 	a.Join().Joined()
 	jb.Joined()
 }

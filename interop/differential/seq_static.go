@@ -209,7 +209,7 @@ func staticSequences(add adder) {
 			a, b := g.Static("a", "i1"), g.Static("b", "i2")
 			b.Session = 1200
 			g.Stable(a, b)
-			start := time.Now()
+			start := g.began
 			g.Await("PreparingRebalance", 1)
 			s.Timed("the session of b", start, 1200*time.Millisecond)
 			b.Heartbeat().Want(25)

@@ -129,7 +129,7 @@ func syncSequences(add adder) {
 				a, b := g.Member("a"), g.Member("b")
 				a.Rebalance, b.Rebalance = 1500, 1500
 				g.completing(a, b)
-				start := time.Now()
+				start := g.began
 				a.Sync(a.ID, "x", b.ID, "y").Want(0)
 				a.Heartbeat().Want(0)
 				g.Await("PreparingRebalance", 1)
@@ -144,7 +144,7 @@ func syncSequences(add adder) {
 				a, b := g.Member("a"), g.Member("b")
 				a.Rebalance, b.Rebalance = 1500, 1500
 				g.completing(a, b)
-				start := time.Now()
+				start := g.began
 				g.Await("Empty", 0)
 				s.Timed("the time to sync", start, 1500*time.Millisecond)
 				a.Sync().Want(25)
@@ -157,7 +157,7 @@ func syncSequences(add adder) {
 				a, b := g.Member("a"), g.Member("b")
 				a.Rebalance, b.Rebalance = 1500, 1500
 				g.completing(a, b)
-				start := time.Now()
+				start := g.began
 				sb := b.Sync()
 				sb.Between(start, 1500*time.Millisecond, 1500*time.Millisecond)
 				a.Heartbeat().Want(25)

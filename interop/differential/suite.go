@@ -15,6 +15,7 @@ func Suite() []Sequence {
 	for _, part := range []func(adder){
 		joinSequences, rejoinSequences, staticSequences, syncSequences, heartbeatSequences, leaveSequences,
 		commitSequences, fetchSequences, offsetDeleteSequences, adminSequences, findSequences, closeSequences,
+		hiddenSequences,
 		sizeSequences,
 	} {
 		part(add(Sequence{Profile: Plain}))
@@ -22,6 +23,7 @@ func Suite() []Sequence {
 	delaySequences(add(Sequence{Profile: Slow}))
 	sweepSequences(add(Sequence{Profile: Slow, Long: true}))
 	deletionSequences(add(Sequence{Profile: Plain, Long: true}))
+	sessionSequences(add(Sequence{Profile: Plain, Long: true}))
 	restartSequences(add(Sequence{Profile: Restart, Long: true}))
 	emptyNameSequences(add(Sequence{Profile: Plain, Exclusive: "the group without a name"}))
 	return out
