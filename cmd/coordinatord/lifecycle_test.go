@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -71,7 +73,19 @@ func TestDataDirectoryIsGuarded(t *testing.T) {
 	other := startKafka(t, t.TempDir())
 	failsWith(t, serve("--kafka-brokers", other.bootstrap), "Kafka cluster", dir)
 
-	// The directory still serves its own.
+	meta := filepath.Join(dir, "meta")
+	text, err := os.ReadFile(meta)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(meta, bytes.Replace(text, []byte(`"format":1`), []byte(`"format":2`), 1), 0o600))
+	failsWith(t, serve(), "newer", dir)
+	require.NoError(t, os.WriteFile(meta, text, 0o600))
+
+	// What was known of Kafka is a help and no more: without it, or with rubbish in it, the directory still serves its own.
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "brokers.json"), []byte("{"), 0o600))
+	d = start(t, serve()...)
+	require.Contains(t, d.stderr.String(), "what was last known of Kafka cannot be used")
+	require.Equal(t, 0, d.terminate())
+	require.NoError(t, os.Remove(filepath.Join(dir, "brokers.json")))
 	require.Equal(t, 0, start(t, serve()...).terminate())
 }
 

@@ -51,7 +51,7 @@ func (p *process) openStore(registry *registry, clusterID string) error {
 		TrailingLogs:      p.cfg.Raft.TrailingLogs,
 		WriteBehind:       p.cfg.Raft.WriteBehind,
 		Observer:          newLogMetrics(registry, name),
-		Logger:            p.log.Named("raft"),
+		Logger:            p.log.Named("store"),
 	}, handler{loop, p.lead})
 	if err != nil {
 		return sentence(err)
