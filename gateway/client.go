@@ -14,7 +14,7 @@ import (
 const (
 	requestRetries = 5
 	dialTimeout    = 3 * time.Second
-	requestTimeout = 4 * time.Second
+	requestTimeout = 3 * time.Second
 	askTimeout     = 12 * time.Second
 )
 
