@@ -40,7 +40,8 @@ type Machine struct {
 	flights flights
 	parked  int
 
-	fx Effects
+	fx        Effects
+	unchecked int // calls since the invariants were last checked, under their build tag
 }
 
 // New returns a machine with an empty image that does not lead.
