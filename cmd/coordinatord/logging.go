@@ -12,7 +12,7 @@ func checkLogging(format, level string) error {
 	if format != "console" && format != "json" {
 		return usagef("--log-format: %q is neither console nor json", format)
 	}
-	if _, err := zapcore.ParseLevel(level); err != nil || level == "" {
+	if l, err := zapcore.ParseLevel(level); err != nil || level == "" || l > zapcore.ErrorLevel {
 		return usagef("--log-level: %q is not debug, info, warn or error", level)
 	}
 	return nil

@@ -65,6 +65,7 @@ func TestUsageErrors(t *testing.T) {
 		"pprof without http":        {with("--http=", "--pprof"), nil, []string{"--pprof", "--http"}},
 		"log format":                {with("--log-format=xml"), nil, []string{"--log-format", `"xml"`}},
 		"log level":                 {with("--log-level=loud"), nil, []string{"--log-level", `"loud"`}},
+		"log level above errors":    {with("--log-level=fatal"), nil, []string{"--log-level", `"fatal"`}},
 		"log store":                 {with("--raft-log-store=boltdb"), nil, []string{"--raft-log-store", `"boltdb"`}},
 		"several voters":            {with("--cluster=1@a:1,2@b:1"), nil, []string{"--cluster", "single node"}},
 		"voter twice":               {with("--cluster=1@a:1,1@b:1"), nil, []string{"--cluster", "twice"}},

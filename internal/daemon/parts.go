@@ -72,7 +72,7 @@ func (p *process) lead(leads bool) {
 // die ends the process at once: the disk has refused to keep something, or the log cannot be understood. What was
 // acknowledged is on disk; going on, or an orderly stop, which writes too, could only make it worse.
 func (p *process) die(err error) {
-	p.log.Error("the process ends at once", zap.Error(err))
+	p.log.Error("the process ends at once", zap.Error(sentence(err)))
 	_ = p.log.Sync()
 	os.Exit(1)
 }
