@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"net"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"go.uber.org/zap"
 
 	"github.com/coordinatord/coordinatord/gateway"
 	"github.com/coordinatord/coordinatord/wire"
@@ -444,4 +446,70 @@ func TestOldDeadlineIsNoDeath(t *testing.T) {
 	time.Sleep(250 * time.Millisecond) // the deadline of the response passes, and so does the time of trust
 	c.ask(2, kmsg.NewPtrListOffsetsRequest())
 	require.Equal(t, before, broker.accepted(), "a connection that stood was dialled again")
+}
+
+// TestEndAfterProduceWithoutAcksIsPassedOn: the end of its connection is all that such a client learns of an error.
+func TestEndAfterProduceWithoutAcksIsPassedOn(t *testing.T) {
+	got := make(chan struct{}, 1)
+	broker := newFakeBroker(t, func(net.Conn, frame) bool { got <- struct{}{}; return false })
+	s := newStandAt(t, []string{broker.addr()}, 1, localFunc(echo), nil)
+	c := dialRaw(t, s.port(0))
+	c.ask(1, newMetadata())
+	c.send(2, newProduce(9, 0, "t"))
+	<-got
+	broker.cut()
+	time.Sleep(150 * time.Millisecond) // the gateway trusts a silent broker for 100 ms
+	c.send(3, newProduce(9, 0, "t"))
+	c.closed()
+}
+
+// TestBrokerThatTakesNothing: a broker that stops reading is given up after a time, and its client with it.
+func TestBrokerThatTakesNothing(t *testing.T) {
+	stop := make(chan struct{})
+	broker := newFakeBroker(t, func(net.Conn, frame) bool { <-stop; return false })
+	t.Cleanup(func() { close(stop) })
+	s := newStandAt(t, []string{broker.addr()}, 1, localFunc(echo), func(c *gateway.Config) {
+		c.UpstreamWriteTimeout, c.Wire.DrainTimeout = 200*time.Millisecond, 100*time.Millisecond
+	})
+	c := dialRaw(t, s.port(0))
+	go func() { _, _ = c.nc.Write(append(rawFetch(1, 100), rawFetch(2, 64<<20)...)) }()
+	c.closed()
+}
+
+func TestResponseTooLargeToBeEdited(t *testing.T) {
+	broker := newFakeBroker(t, nil)
+	s := newStandAt(t, []string{broker.addr()}, 1, localFunc(echo), func(c *gateway.Config) { c.MaxEditedBytes = 20 })
+	c := dialRaw(t, s.port(0))
+	c.ask(1, newHeartbeat())
+	c.send(2, newMetadata())
+	c.closed()
+}
+
+// TestClientsAreServedWhileNothingIsKnown: before the gateway has reached Kafka, own keys are served, and the rest is
+// answered as soon as there is somebody to ask.
+func TestClientsAreServedWhileNothingIsKnown(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	seed := ln.Addr().String()
+	require.NoError(t, ln.Close())
+	first := freePorts(t, 2)
+	ports := gateway.Ports{Host: "127.0.0.1", First: first + 1, Last: first + 1}
+	dir, err := gateway.NewDirectory(gateway.DirectoryConfig{Seeds: []string{seed}, Ports: ports, Hold: 100 * time.Millisecond}, zap.NewNop())
+	require.NoError(t, err)
+	dir.Start(t.Context())
+	defer dir.Close()
+	srv, err := gateway.NewServer(gateway.Config{Listen: fmt.Sprintf("127.0.0.1:%d", first), Ports: ports}, dir, localFunc(echo), zap.NewNop())
+	require.NoError(t, err)
+	require.NoError(t, srv.Start())
+	defer func() { _ = srv.Shutdown(t.Context()) }()
+	for _, addr := range []string{fmt.Sprintf("127.0.0.1:%d", first), fmt.Sprintf("127.0.0.1:%d", first+1)} {
+		c := dialRaw(t, addr)
+		c.ask(1, newHeartbeat())
+		find := kmsg.NewPtrFindCoordinatorRequest()
+		find.CoordinatorKey = "g"
+		require.Equal(t, int16(15), c.ask(2, find).(*kmsg.FindCoordinatorResponse).ErrorCode)
+		require.Equal(t, int16(6), c.ask(3, newProduce(9, 1, "t")).(*kmsg.ProduceResponse).Topics[0].Partitions[0].ErrorCode)
+		c.send(4, newMetadata())
+		c.closed()
+	}
 }
