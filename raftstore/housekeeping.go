@@ -8,27 +8,41 @@ import (
 	"go.uber.org/zap"
 )
 
-// keepHouse writes behind, and looks after what waits too long.
-func (s *Store) keepHouse() {
-	watch := min(250*time.Millisecond, max(10*time.Millisecond, min(s.cfg.ProposeTimeout, s.cfg.StallTimeout)/10))
-	watcher := time.NewTicker(watch)
-	defer watcher.Stop()
-	writer := time.NewTicker(s.cfg.WriteBehind)
-	defer writer.Stop()
+// writeBehind brings the materialised copy up to date now and then. It waits for the owner, so nothing else is done here.
+func (s *Store) writeBehind() {
+	ticker := time.NewTicker(s.cfg.WriteBehind)
+	defer ticker.Stop()
 	for {
 		select {
 		case <-s.stop:
 			return
-		case <-writer.C:
+		case <-ticker.C:
 			// A copy that is still being written takes the changes of the next tick along.
 			if !s.materials.busy() {
 				s.fsm.collect()
 			}
+		}
+	}
+}
+
+// keepHouse looks after what waits too long, and after the log's length.
+func (s *Store) keepHouse() {
+	watch := min(250*time.Millisecond, max(10*time.Millisecond, min(s.cfg.ProposeTimeout, s.cfg.StallTimeout)/10))
+	watcher := time.NewTicker(watch)
+	defer watcher.Stop()
+	for {
+		select {
+		case <-s.stop:
+			return
 		case now := <-watcher.C:
 			s.proposer.expire(now)
 			s.watchStall(now)
 			s.watchMarker(now)
 			s.watchBytes()
+			if s.behind && s.fsm.seen.Load() > s.fsm.loaded.Load() {
+				s.behind = false
+				s.askSnapshot()
+			}
 		}
 	}
 }

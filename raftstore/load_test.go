@@ -110,3 +110,22 @@ func TestNothingChangedWritesNothing(t *testing.T) {
 	require.Equal(t, written, seen.materialised.Load())
 	require.Equal(t, m.index, s.Status().Materialised)
 }
+
+// TestKilledOftenStillTruncates: a process that never lives long enough for a snapshot of its own takes one at the start.
+func TestKilledOftenStillTruncates(t *testing.T) {
+	cfg := testConfig(t, t.TempDir())
+	cfg.SnapshotThreshold, cfg.TrailingLogs = 20, 5
+	for range 3 {
+		s, m := open(t, cfg)
+		for range 15 {
+			m.mustDo(t, s, "k=v")
+		}
+		shut(t, s, m)
+	}
+	s, _ := open(t, cfg)
+	require.Eventually(t, func() bool {
+		first, err := s.files.log.FirstIndex()
+		require.NoError(t, err)
+		return s.Status().Snapshot > 20 && first > 20
+	}, patience, time.Millisecond)
+}

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 	"go.uber.org/zap"
 )
@@ -54,6 +55,7 @@ type Store struct {
 	marked  atomic.Int64
 
 	stallLogged   bool // owned by the housekeeping goroutine
+	behind        bool // likewise, once it runs: the newest snapshot was old at the start
 	snapshotLog   atomic.Uint64
 	snapshotAsked chan struct{}
 	closeOnce     sync.Once
@@ -117,10 +119,9 @@ func (s *Store) start() error {
 	if err := s.startRaft(b); err != nil {
 		return err
 	}
+	// Raft counts from where it started: a process that is often killed would never truncate its log.
+	s.behind = b.lag >= s.cfg.SnapshotThreshold
 	s.run()
-	if b.lag >= s.cfg.SnapshotThreshold {
-		s.askSnapshot()
-	}
 	return nil
 }
 
@@ -134,11 +135,14 @@ func (s *Store) startRaft(b *booted) error {
 		}
 		logs = cache
 	}
+	s.files.snapshots.offerCopy(b.copied)
+	if err := s.checkConfiguration(logs); err != nil {
+		return err
+	}
 	transport, closer, err := newTransport(&s.cfg)
 	if err != nil {
 		return err
 	}
-	s.files.snapshots.offerCopy(b.copied)
 	s.raft, err = raft.NewRaft(s.raftConfig(), s.fsm, logs, s.files.stable, s.files.snapshots, transport)
 	s.files.snapshots.offerCopy(nil)
 	if err != nil {
@@ -148,7 +152,19 @@ func (s *Store) startRaft(b *booted) error {
 	s.transport = transport
 	s.proposer.raft, s.proposer.lost = s.raft, s.resign
 	s.confirmer.raft = s.raft
-	if err := checkVoters(&s.cfg, s.raft.GetConfiguration().Configuration()); err != nil {
+	return nil
+}
+
+// checkConfiguration compares the voters before Raft says a word to them.
+func (s *Store) checkConfiguration(logs raft.LogStore) error {
+	_, nowhere := raft.NewInmemTransport("")
+	c := s.raftConfig()
+	c.Logger = hclog.NewNullLogger()
+	have, err := raft.GetConfiguration(c, s.fsm, logs, s.files.stable, s.files.snapshots, nowhere)
+	if err != nil {
+		return fmt.Errorf("raftstore: Raft cannot start in %s: %w", s.files.dir, err)
+	}
+	if err := checkVoters(&s.cfg, have); err != nil {
 		return fmt.Errorf("%w (directory %s)", err, s.cfg.Dir)
 	}
 	return nil
@@ -183,7 +199,7 @@ func (s *Store) raftConfig() *raft.Config {
 }
 
 func (s *Store) run() {
-	for _, f := range []func(){s.watchLeadership, s.keepHouse, s.takeSnapshots, s.confirmer.run} {
+	for _, f := range []func(){s.watchLeadership, s.keepHouse, s.writeBehind, s.takeSnapshots, s.confirmer.run} {
 		s.wg.Go(f)
 	}
 	s.sender.Go(s.proposer.send)
@@ -299,8 +315,18 @@ func (s *Store) halt(drained bool) {
 	close(s.confirmer.stop)
 	close(s.proposer.stop)
 	s.wg.Wait()
-	if drained {
+	answered := make(chan struct{})
+	go func() {
 		s.sender.Wait()
+		close(answered)
+	}()
+	if drained {
+		<-answered
+		return
+	}
+	select {
+	case <-answered:
+	case <-time.After(closeGrace):
 	}
 }
 
