@@ -73,11 +73,11 @@ func (n *normaliser) flatten(msg any) []Field {
 
 func (n *normaliser) walk(v reflect.Value, path string, out *[]Field) {
 	leaf := func(value string) { *out = append(*out, Field{path, value}) }
-	if tags, ok := v.Interface().(kmsg.Tags); ok {
+	if tags, ok := reflect.TypeAssert[kmsg.Tags](v); ok {
 		tags.Each(func(key uint32, val []byte) { leaf(fmt.Sprintf("tag %d: %x", key, val)) })
 		return
 	}
-	switch v.Kind() {
+	switch v.Kind() { //nolint:exhaustive // messages are made of these kinds and of numbers, which the default prints
 	case reflect.Pointer:
 		if v.IsNil() {
 			leaf("null")
@@ -97,7 +97,7 @@ func (n *normaliser) walk(v reflect.Value, path string, out *[]Field) {
 			n.walk(v.Field(i), p, out)
 		}
 	case reflect.Slice:
-		if b, ok := v.Interface().([]byte); ok {
+		if b, ok := reflect.TypeAssert[[]byte](v); ok {
 			if b == nil {
 				leaf("null bytes")
 			} else {
@@ -114,7 +114,7 @@ func (n *normaliser) walk(v reflect.Value, path string, out *[]Field) {
 			n.walk(v.Index(i), fmt.Sprintf("%s[%d]", path, i), out)
 		}
 	case reflect.Array:
-		id, ok := v.Interface().([16]byte)
+		id, ok := reflect.TypeAssert[[16]byte](v)
 		if !ok {
 			leaf(fmt.Sprint(v.Interface()))
 			return

@@ -51,7 +51,7 @@ func (g *Group) Static(name, instance string) *Member {
 	return m
 }
 
-// protos lists protocols as name, metadata, name, metadata, …
+// protos lists protocols; the arguments are name, metadata, name, metadata and so on.
 func protos(pairs ...string) []kmsg.JoinGroupRequestProtocol {
 	var out []kmsg.JoinGroupRequestProtocol
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -109,7 +109,7 @@ func (c *Call) adopt(resp *kmsg.JoinGroupResponse) {
 	m.ID, m.Gen, m.Leader, m.Members, m.Proto = resp.MemberID, resp.Generation, resp.LeaderID, resp.Members, resp.Protocol
 }
 
-// SyncRequest is a SyncGroup with the given assignments: member, bytes, member, bytes, …
+// SyncRequest is a SyncGroup with assignments; the arguments are member, bytes, member, bytes and so on.
 func (m *Member) SyncRequest(assign ...string) *kmsg.SyncGroupRequest {
 	r := kmsg.NewPtrSyncGroupRequest()
 	r.Version = m.g.era.of(keySyncGroup)

@@ -191,8 +191,25 @@ func (c *Call) Silent(d time.Duration) {
 		step.Mismatch = "answered, the reference says parked"
 	case <-time.After(d):
 		step.Kind = "parked"
+		c.awaitParked()
 	}
 	c.conn.script.steps = append(c.conn.script.steps, step)
+}
+
+// awaitParked makes sure that a join that has no answer has at least been taken up: on a loaded machine it may still be
+// on its way, and what follows would meet the group as it was before.
+func (c *Call) awaitParked() {
+	if c.member == nil {
+		return
+	}
+	c.conn.script.until("a join to be parked", func() bool {
+		select {
+		case <-c.done:
+			return true
+		default:
+			return c.member.g.describe().State == "PreparingRebalance"
+		}
+	})
 }
 
 // Settle records whatever has come within d: an answer, the end of the connection, or nothing.

@@ -106,8 +106,18 @@ func adminSequences(add adder) {
 				return
 			}
 			for _, f := range [][]string{
-				{"Stable"}, {"stable"}, {" STABLE "}, {"Empty", "PreparingRebalance"}, {"completingrebalance"}, {"Dead"},
-				{"Assigning"}, {"Reconciling"}, {"nonsense"}, {"nonsense", "Empty"}, {""}, {"preparing"},
+				{"Stable"},
+				{"stable"},
+				{" STABLE "},
+				{"Empty", "PreparingRebalance"},
+				{"completingrebalance"},
+				{"Dead"},
+				{"Assigning"},
+				{"Reconciling"},
+				{"nonsense"},
+				{"nonsense", "Empty"},
+				{""},
+				{"preparing"},
 			} {
 				list(f, nil)
 			}
@@ -115,8 +125,18 @@ func adminSequences(add adder) {
 				return
 			}
 			for _, f := range [][]string{
-				{"classic"}, {"Classic"}, {"CLASSIC"}, {" classic"}, {"consumer"}, {"Consumer"}, {"share"}, {"streams"},
-				{"nonsense"}, {"nonsense", "classic"}, {""}, {"unknown"},
+				{"classic"},
+				{"Classic"},
+				{"CLASSIC"},
+				{" classic"},
+				{"consumer"},
+				{"Consumer"},
+				{"share"},
+				{"streams"},
+				{"nonsense"},
+				{"nonsense", "classic"},
+				{""},
+				{"unknown"},
 			} {
 				list(nil, f)
 				list([]string{"Stable"}, f)

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // commitSequences are those of OffsetCommit.
@@ -50,7 +48,7 @@ func commitSequences(add adder) {
 			m.conn.Send(g.CommitRequest(-1, m.ID, nil, "orders", 0, 6)).Want(0)
 			m.conn.Send(g.CommitRequest(-5, "x", nil, "orders", 1, 7)).Want(0)
 			if e >= 7 {
-				m.conn.Send(g.CommitRequest(-1, "", kmsg.StringPtr("i1"), "orders", 2, 8)).Want(0)
+				m.conn.Send(g.CommitRequest(-1, "", new("i1"), "orders", 2, 8)).Want(0)
 			}
 			g.Describe(m.conn)
 			g.Fetch(m.conn)
@@ -70,8 +68,8 @@ func commitSequences(add adder) {
 			c.Send(g.CommitRequest(1, "", nil, "orders", 0, 1)).Want(25)
 			c.Send(g.CommitAll(9, m.ID, nil, commit{"orders", 0, 1, nil, -1}, commit{"orders", 3, 1, nil, -1}, commit{"extra", 0, 1, nil, -1})).Want(22, 22, 22)
 			if e >= 7 {
-				c.Send(g.CommitRequest(1, m.ID, kmsg.StringPtr("unknown"), "orders", 0, 1)).Want(25)
-				c.Send(g.CommitRequest(-1, "", kmsg.StringPtr("unknown"), "orders", 0, 1)).Want(25)
+				c.Send(g.CommitRequest(1, m.ID, new("unknown"), "orders", 0, 1)).Want(25)
+				c.Send(g.CommitRequest(-1, "", new("unknown"), "orders", 0, 1)).Want(25)
 			}
 			g.Fetch(c)
 		})
@@ -120,7 +118,7 @@ func commitSequences(add adder) {
 		add(at("metadata"), "2.36 4.1 4.8 8.73 8.74 9.T23", both, func(s *Script) {
 			g := s.Group("g", e)
 			c := s.Conn("c")
-			text := func(t string, n int) *string { return kmsg.StringPtr(strings.Repeat(t, n)) }
+			text := func(t string, n int) *string { return new(strings.Repeat(t, n)) }
 			c.Send(g.CommitAll(-1, "", nil,
 				commit{"orders", 0, 1, text("x", 4096), -1}, commit{"orders", 1, 1, text("x", 4097), -1},
 				commit{"orders", 2, 1, text("é", 4096), -1}, commit{"orders", 3, 1, text("é", 4097), -1},

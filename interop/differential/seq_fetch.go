@@ -22,7 +22,7 @@ func fetchSequences(add adder) {
 		add(at("named partitions"), "2.42 4.8 4.9 8.78", only(keyOffsetFetch), func(s *Script) {
 			g := s.Group("g", e)
 			c := s.Conn("c")
-			c.Send(g.CommitAll(-1, "", nil, commit{"orders", 0, 10, kmsg.StringPtr("m"), 3}, commit{"extra", 1, 11, nil, -1})).Want(0)
+			c.Send(g.CommitAll(-1, "", nil, commit{"orders", 0, 10, new("m"), 3}, commit{"extra", 1, 11, nil, -1})).Want(0)
 			c.Send(g.FetchRequest(tp{"orders", []int32{0, 1}}, tp{"extra", []int32{1, 0}})).Answer()
 			c.Send(g.FetchRequest(tp{"extra", []int32{1}}, tp{"orders", []int32{0, 0, 50}}, tp{"extra", []int32{1}})).Answer()
 			r := g.FetchRequest()
@@ -48,7 +48,7 @@ func fetchSequences(add adder) {
 				c.SendRaw(keyOffsetFetch, 1, false, body).Settle(patience)
 				return
 			}
-			c.Send(g.CommitAll(-1, "", nil, commit{"orders", 0, 10, kmsg.StringPtr("m"), 3}, commit{"orders", 2, 12, nil, -1},
+			c.Send(g.CommitAll(-1, "", nil, commit{"orders", 0, 10, new("m"), 3}, commit{"orders", 2, 12, nil, -1},
 				commit{"extra", 1, 11, nil, -1})).Want(0)
 			c.Send(g.FetchRequest()).Answer()
 		})
@@ -108,7 +108,7 @@ func fetchSequences(add adder) {
 				g.Stable(a)
 				a.Commit("orders", 0, 1).Want(0)
 				for _, epoch := range []int32{-1, 0, 1, 99} {
-					for _, id := range []*string{nil, kmsg.StringPtr(""), kmsg.StringPtr("nobody"), &a.ID} {
+					for _, id := range []*string{nil, new(""), new("nobody"), &a.ID} {
 						r := g.FetchRequest(tp{"orders", []int32{0}})
 						r.Groups[0].MemberID, r.Groups[0].MemberEpoch = id, epoch
 						a.conn.Send(r).Want(0)

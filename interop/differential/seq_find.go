@@ -22,7 +22,7 @@ func findSequences(add adder) {
 		}
 		add(at("group"), "1.6 1.7 1.8 2.8 2.6 2.7", only(keyFindCoordinator), func(s *Script) {
 			g := s.Group("g", e)
-			boot := s.dial(s.target.Bootstrap, "boot", kmsg.StringPtr("boot"))
+			boot := s.dial(s.target.Bootstrap, "boot", new("boot"))
 			c := s.Conn("c")
 			for _, x := range []*Conn{boot, c} {
 				find(x, 0, g.ID).Want(0)
@@ -61,7 +61,7 @@ func findSequences(add adder) {
 			r := kmsg.NewPtrApiVersionsRequest()
 			r.Version, r.ClientSoftwareName, r.ClientSoftwareVersion = v, "differential", "1.0"
 			s.Conn("c").Send(r).Want(0)
-			s.dial(s.target.Bootstrap, "boot", kmsg.StringPtr("boot")).Send(r).Want(0)
+			s.dial(s.target.Bootstrap, "boot", new("boot")).Send(r).Want(0)
 		})
 	}
 	for v := int16(3); v <= 5; v++ {
@@ -89,8 +89,8 @@ func findSequences(add adder) {
 		ask(&id, 2)
 		ask(&id, -1)
 		ask(nil, 1)
-		ask(kmsg.StringPtr("another cluster"), 1)
-		ask(kmsg.StringPtr(""), 1)
+		ask(new("another cluster"), 1)
+		ask(new(""), 1)
 	})
 	for _, v := range []int16{6, 7, 100, 32767, -1} {
 		add(fmt.Sprintf("versions/unsupported %d", v), "1.2", only(keyAPIVersions), func(s *Script) {

@@ -3,8 +3,6 @@ package differential
 import (
 	"fmt"
 	"strings"
-
-	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // adder registers a sequence: name, numbered lines (separated by spaces), the APIs they are about, and the script.
@@ -235,7 +233,7 @@ func joinSequences(add adder) {
 			m := g.Member("m")
 			m.FetchID()
 			for _, reason := range []string{"", "because", strings.Repeat("long ", 2000)} {
-				m.Reason = kmsg.StringPtr(reason)
+				m.Reason = new(reason)
 				m.Join().Joined()
 				m.Sync(m.ID, "x").Want(0)
 			}

@@ -3,8 +3,6 @@ package differential
 import (
 	"fmt"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // restartSequences are those that see the coordinator stopped and started again in their middle.
@@ -18,7 +16,7 @@ func restartSequences(add adder) {
 			a.Session, b.Session = maxSession, maxSession
 			g.Stable(a, b)
 			a.Commit("orders", 0, 17).Want(0)
-			a.conn.Send(g.CommitAll(a.Gen, a.ID, nil, commit{"orders", 1, 5, kmsg.StringPtr("with metadata"), 3})).Want(0)
+			a.conn.Send(g.CommitAll(a.Gen, a.ID, nil, commit{"orders", 1, 5, new("with metadata"), 3})).Want(0)
 			s.Restart()
 			a.Again()
 			b.Again()

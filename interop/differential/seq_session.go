@@ -60,7 +60,7 @@ func sessionSequences(add adder) {
 			a.Sync(a.ID, "x", b.ID, "y").Want(0)
 			sb.Want(0)
 		}},
-		{"join phase completes", "3.15 3.48", "Preparing", true, func(s *Script, a, b *Member) {
+		{"join phase completes", "3.15 3.48", "Preparing", true, func(s *Script, _, b *Member) {
 			b.Join().Joined()
 			s.parked.Joined()
 		}},

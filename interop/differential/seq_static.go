@@ -151,7 +151,7 @@ func staticSequences(add adder) {
 			n.conn.Send(hb).Want(22)
 			hb.MemberID = "nobody"
 			n.conn.Send(hb).Want(82)
-			hb.InstanceID = kmsg.StringPtr("no such instance")
+			hb.InstanceID = new("no such instance")
 			n.conn.Send(hb).Want(25)
 			hb.MemberID = n.ID
 			n.conn.Send(hb).Want(25)
@@ -168,7 +168,7 @@ func staticSequences(add adder) {
 			x.Join().Want(82)
 			x.ID = d.ID
 			x.Join().Want(82)
-			x.Instance = kmsg.StringPtr("unknown")
+			x.Instance = new("unknown")
 			x.Join().Want(25)
 			x.ID = a.ID
 			x.Join().Want(25)

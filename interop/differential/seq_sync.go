@@ -180,7 +180,7 @@ func syncSequences(add adder) {
 				a := g.Member("a")
 				a.Enter().Joined()
 				r := a.SyncRequest(a.ID, "x")
-				r.Protocol, r.ProtocolType = kmsg.StringPtr("wrong"), nil
+				r.Protocol, r.ProtocolType = new("wrong"), nil
 				a.conn.Send(r).Want(0)
 			})
 		}
@@ -197,18 +197,18 @@ func syncSequences(add adder) {
 			}
 			return a.conn.Send(r)
 		}
-		right, name := kmsg.StringPtr("consumer"), kmsg.StringPtr("range")
+		right, name := new("consumer"), new("range")
 		nowhere := func(r *kmsg.SyncGroupRequest) { r.Group, r.MemberID = "", "nobody" }
 		send(nil, name, nil).Want(23)
 		send(right, nil, nil).Want(23)
 		send(nil, nil, nowhere).Want(23)
 		send(right, name, nowhere).Want(24)
-		send(kmsg.StringPtr("connect"), name, nil).Want(23)
-		send(right, kmsg.StringPtr("other"), nil).Want(23)
-		send(kmsg.StringPtr(""), kmsg.StringPtr(""), nil).Want(23)
-		send(kmsg.StringPtr("connect"), name, func(r *kmsg.SyncGroupRequest) { r.Generation = 9 }).Want(22)
+		send(new("connect"), name, nil).Want(23)
+		send(right, new("other"), nil).Want(23)
+		send(new(""), new(""), nil).Want(23)
+		send(new("connect"), name, func(r *kmsg.SyncGroupRequest) { r.Generation = 9 }).Want(22)
 		send(right, name, nil).Want(0)
-		send(kmsg.StringPtr("connect"), name, nil).Want(23)
-		send(right, kmsg.StringPtr("other"), nil).Want(23)
+		send(new("connect"), name, nil).Want(23)
+		send(right, new("other"), nil).Want(23)
 	})
 }

@@ -39,15 +39,15 @@ func unexplainedCells(n map[cell]int) []string {
 		if l.reason != "" {
 			continue
 		}
-		any := false
+		found := false
 		for _, key := range apiOrder {
 			have, miss := versionsOf(n, l.id, key)
-			any = any || len(have) > 0
+			found = found || len(have) > 0
 			if len(have) > 0 && len(miss) > 0 {
 				out = append(out, fmt.Sprintf("%s %s: no case for versions %v", l.id, apiName(key), miss))
 			}
 		}
-		if !any {
+		if !found {
 			out = append(out, l.id+": no case at all")
 		}
 	}

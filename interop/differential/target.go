@@ -171,7 +171,7 @@ func createTopics(addr string, topics map[string]int32) (map[string][16]byte, er
 		m.Version = 12
 		for name := range topics {
 			t := kmsg.NewMetadataRequestTopic()
-			t.Topic = kmsg.StringPtr(name)
+			t.Topic = new(name)
 			m.Topics = append(m.Topics, t)
 		}
 		resp, err := roundTrip(addr, m)
