@@ -171,8 +171,8 @@ func (g *group) guard(d *Guard) Code {
 		}
 		return None
 	}
-	if len(im.members) == 0 {
-		return UnknownMemberID
+	if len(im.members) == 0 && (d.MemberID != "" || d.InstanceID != nil || d.Generation != im.generation) {
+		return UnknownMemberID // but a member of a group that forms its first generation may commit in the one before
 	}
 	if d.MemberID != "" || d.InstanceID != nil {
 		i := im.member(d.MemberID)

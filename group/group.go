@@ -41,9 +41,10 @@ type live struct {
 	joinEnd deadline
 	syncEnd deadline
 
-	flight  flightKind  // the metadata proposal in flight; flightDone: none
-	queue   []Event     // what waits for it, in order
-	overdue []*deadline // what came while it was in flight
+	flight    flightKind  // the metadata proposal in flight; flightDone: none
+	queue     []Event     // what waits for it, in order
+	farewells []farewell  // LeaveGroups that are answered once the group is Empty
+	overdue   []*deadline // what came while it was in flight
 }
 
 func newLive(g *group) *live {
@@ -100,7 +101,7 @@ func (lv *live) set(s state) {
 // idle tells whether the volatile half says nothing that the image does not.
 func (lv *live) idle() bool {
 	return lv.state == stateEmpty && lv.flight == flightDone && len(lv.members) == 0 && len(lv.tickets) == 0 &&
-		len(lv.queue) == 0
+		len(lv.queue) == 0 && len(lv.farewells) == 0
 }
 
 // add takes in a member. The first one gives the group its protocol type and leads.

@@ -58,8 +58,8 @@ func (m *Machine) admit(g *group, j *Join) {
 	if !m.hasRoom(lv, j.MemberID) {
 		if mb := lv.byID[j.MemberID]; mb != nil {
 			m.remove(lv, mb)
+			// Whether it was the last one that the join phase waited for is not looked at, as in Kafka: its timer will tell.
 			m.notice(Notice{Kind: MemberLeft, Group: g.name, Member: mb.id, Reason: "group is full"})
-			m.maybeComplete(g)
 		}
 		m.refuseJoin(j, GroupMaxSizeReached, "")
 		return
@@ -75,7 +75,7 @@ func (m *Machine) admit(g *group, j *Join) {
 	if lv.tickets[j.MemberID] != nil {
 		if j.InstanceID != nil {
 			// Kafka issues no such ids to static members and calls this a server error.
-			m.refuseJoin(j, UnknownServerError, j.MemberID)
+			m.refuseJoin(j, UnknownServerError, "")
 			return
 		}
 		m.addMember(g, j, j.MemberID)

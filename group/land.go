@@ -53,7 +53,7 @@ func (m *Machine) metaLanded(f *flight, o Outcome) {
 	switch f.kind {
 	case flightCreate:
 		m.notice(Notice{Kind: GroupCreated, Group: g.name})
-		g.live.adopt(g.image)
+		m.created(g)
 	case flightGeneration:
 		m.generationBegun(g)
 	case flightEmptied:
@@ -76,7 +76,7 @@ func (m *Machine) metaStale(f *flight) {
 	g := f.group
 	switch f.kind {
 	case flightCreate:
-		g.live.adopt(g.image)
+		m.created(g)
 	case flightGeneration, flightEmptied:
 		m.complete(g)
 	case flightAssignment:
@@ -95,12 +95,13 @@ func (m *Machine) metaFailed(f *flight, code Code) {
 		if g.image == nil {
 			m.creationFailed(g, code)
 		} else {
-			g.live.adopt(g.image)
+			m.created(g)
 		}
 	case flightGeneration:
 		m.generationFailed(g, code)
 	case flightEmptied:
 		g.live.initial = false
+		m.sayFarewell(g.live, code)
 		m.timers.arm(&g.live.joinEnd, m.now+retryDelay)
 	case flightAssignment:
 		m.assignmentFailed(g, code)
@@ -110,6 +111,18 @@ func (m *Machine) metaFailed(f *flight, code Code) {
 		f.call.answer(m, f.entry, code)
 	case flightDone, flightCommit, flightDelete, flightTopic, flightTopicDrop, flightExpire:
 	}
+}
+
+// created goes on from the image of a group that was to be created, by whichever record it was.
+func (m *Machine) created(g *group) {
+	if g.image == nil || len(g.image.members) == 0 {
+		g.live.adopt(g.image)
+		return
+	}
+	queue := g.live.queue
+	g.live = nil
+	m.resume(g)
+	g.live.queue = queue
 }
 
 // creationFailed answers the joins that waited for a group that could not be stored.

@@ -22,16 +22,42 @@ func (m *Machine) leave(l *Leave) {
 		left = left || code == None
 		r.Members[i] = LeaveMemberResult{MemberID: lm.MemberID, InstanceID: lm.InstanceID, Code: code}
 	}
-	m.reply(l.Req, r)
 	if !left {
+		m.reply(l.Req, r)
 		return
 	}
-	if lv := g.live; lv.state == stateStable || lv.state == stateCompleting {
+	lv := g.live
+	if lv.state == stateStable || lv.state == stateCompleting {
 		m.prepare(g, "members left") // an issued id that is given back counts too, as in Kafka
 	} else {
 		m.maybeComplete(g)
 	}
+	if lv.flight == flightEmptied {
+		// Whoever hears that the last member has left may rely on an Empty group: a tool resets its offsets next.
+		lv.farewells = append(lv.farewells, farewell{l.Req, r})
+		m.parked++
+		return
+	}
+	m.reply(l.Req, r)
 	m.settle(g)
+}
+
+// farewell is the answer to a LeaveGroup of the last members, kept until the group is Empty for everyone.
+type farewell struct {
+	req    ReqID
+	result LeaveResult
+}
+
+// sayFarewell answers those who left last; a code other than None says that this could not be stored.
+func (m *Machine) sayFarewell(lv *live, code Code) {
+	for _, f := range lv.farewells {
+		if code != None {
+			f.result = LeaveResult{Code: code}
+		}
+		m.reply(f.req, f.result)
+		m.parked--
+	}
+	lv.farewells = nil
 }
 
 func (m *Machine) leaveOne(g *group, l *LeaveMember) Code {

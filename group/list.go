@@ -11,7 +11,7 @@ const classic = "classic"
 // list answers ListGroups (key 16).
 func (m *Machine) list(l *List) {
 	var r ListResult
-	if matches(l.Types, classic) {
+	if len(l.Types) == 0 || slices.ContainsFunc(l.Types, func(t string) bool { return strings.EqualFold(t, classic) }) {
 		for _, g := range m.order {
 			if g.image == nil || !matches(l.States, g.state().String()) {
 				continue
@@ -27,7 +27,8 @@ func (m *Machine) list(l *List) {
 	m.reply(l.Req, r)
 }
 
-// matches tells whether a filter lets a value through; values that nothing has match nothing.
+// matches tells whether a filter of states lets a state through; values that nothing has match nothing. States are
+// trimmed, types are not, as in Kafka.
 func matches(filter []string, value string) bool {
 	return len(filter) == 0 ||
 		slices.ContainsFunc(filter, func(f string) bool { return strings.EqualFold(strings.TrimSpace(f), value) })

@@ -68,9 +68,9 @@ func (m *Machine) Lead(now time.Time) Effects {
 	return m.end()
 }
 
-// resume builds the volatile half of a group from its image.
+// resume builds the volatile half of a group that has members in its image.
 func (m *Machine) resume(g *group) {
-	if g.image == nil || len(g.image.members) == 0 {
+	if g.live != nil || g.image == nil || len(g.image.members) == 0 {
 		return
 	}
 	lv := newLive(g)
@@ -129,6 +129,7 @@ func (m *Machine) resign() {
 		for _, ev := range lv.queue {
 			m.refuseQueued(ev, NotCoordinator)
 		}
+		m.sayFarewell(lv, NotCoordinator)
 		g.live = nil
 		m.release(g)
 	}
@@ -285,7 +286,7 @@ func (m *Machine) proposeMeta(g *group, kind flightKind, r Record) *flight {
 	return f
 }
 
-// renew gives a member a full session from now.
+// renew gives a member a full session from now, be that later or sooner than what it had.
 func (m *Machine) renew(mb *member) { m.timers.arm(&mb.expiry, m.now+mb.session) }
 
 // find returns the group that clients see, or nil.
@@ -310,7 +311,7 @@ func (m *Machine) ensure(name string) *group {
 
 // awake returns the volatile half of a group, new if it was idle.
 func (m *Machine) awake(g *group) *live {
-	if g.live == nil {
+	if m.resume(g); g.live == nil {
 		g.live = newLive(g)
 	}
 	return g.live

@@ -158,16 +158,10 @@ func (m *Machine) generationBegun(g *group) {
 	for _, mb := range lv.members {
 		mb.fresh = false
 		lv.owe(mb, true)
-		m.renewAnew(mb)
+		m.renew(mb)
 		m.answerJoin(lv, mb, lv.joined(mb, mb.id == lv.leader, false))
 	}
 	m.timers.arm(&lv.syncEnd, m.now+lv.rebalanceTimeout())
-}
-
-// renewAnew sets a session that may be shorter than what was left of the deadline before it.
-func (m *Machine) renewAnew(mb *member) {
-	m.timers.disarm(&mb.expiry)
-	m.renew(mb)
 }
 
 // generationFailed answers the joins of a generation that was not committed. The members stay and are waited for anew.
@@ -176,7 +170,7 @@ func (m *Machine) generationFailed(g *group, code Code) {
 	lv.initial = false
 	for _, mb := range lv.members {
 		if mb.join != 0 {
-			m.renewAnew(mb)
+			m.renew(mb)
 			m.answerJoin(lv, mb, refusedJoin(code, mb.id))
 		}
 	}
@@ -190,6 +184,7 @@ func (m *Machine) emptied(g *group) {
 	lv.set(stateEmpty)
 	lv.initial = false
 	m.notice(Notice{Kind: GroupEmptied, Group: g.name, Generation: lv.generation})
+	m.sayFarewell(lv, None)
 }
 
 // remove takes a member out of the group. A client that still waits is told that it is unknown, so that it joins anew.

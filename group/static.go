@@ -27,7 +27,7 @@ func (m *Machine) replaceStatic(g *group, mb *member, id string, j *Join) {
 	lv.rename(mb, strings.Clone(id))
 	m.notice(Notice{Kind: MemberReplaced, Group: g.name, Generation: lv.generation, Member: mb.id, Reason: "in place of " + was.oldID})
 	m.updateMember(lv, mb, j)
-	m.renewAnew(mb)
+	m.renew(mb)
 	switch lv.state {
 	case stateStable:
 		if lv.vote() != lv.protocol {
@@ -67,7 +67,7 @@ func (m *Machine) replaced(g *group, was *replacement) {
 	lv, mb := g.live, was.member
 	lv.adopt(g.image)
 	lv.share(g.image)
-	m.renewAnew(mb)
+	m.renew(mb)
 	r := lv.joined(mb, false, false)
 	if mb.joinVersion >= 9 { // KIP-814: the leader is told that it leads, and that there is nothing to assign
 		if lv.leader == mb.id {
@@ -86,7 +86,7 @@ func (m *Machine) replaceFailed(g *group, was *replacement, code Code) {
 	lv.rename(mb, was.oldID)
 	lv.replaceProtocols(mb, was.protocols)
 	mb.session, mb.rebalance, mb.durable = was.session, was.rebalance, true
-	m.renewAnew(mb)
+	m.renew(mb)
 	r := lv.joined(mb, false, false)
 	r.Code, r.MemberID, r.Leader = code, "", was.oldLeader
 	m.answerJoin(lv, mb, r)

@@ -17,7 +17,7 @@ func TestSubscriptionIsReadByItsFirstPart(t *testing.T) {
 		"later fields left out":  {subscription(1, "a")[:9], true, []string{"a"}},
 		"a version of tomorrow":  {subscription(99, "a"), true, []string{"a"}},
 		"nothing":                {nil, false, nil},
-		"a negative version":     {subscription(-1, "a"), false, nil},
+		"a negative version":     {subscription(-1, "a"), true, []string{"a"}},
 		"a negative count":       {[]byte{0, 0, 0xff, 0xff, 0xff, 0xff}, false, nil},
 		"a count beyond the end": {[]byte{0, 0, 0x7f, 0xff, 0xff, 0xff, 0, 1, 'a'}, false, nil},
 		"a length beyond":        {[]byte{0, 0, 0, 0, 0, 1, 0, 2, 'a'}, false, nil},

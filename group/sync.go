@@ -48,7 +48,7 @@ func (m *Machine) checkSync(s *Sync) (*group, *member, Code) {
 	case s.Generation != lv.generation:
 		return nil, nil, IllegalGeneration
 	case s.ProtocolType != nil && *s.ProtocolType != lv.protocolType,
-		s.ProtocolName != nil && *s.ProtocolName != lv.protocol:
+		s.ProtocolName != nil && lv.protocol != "" && *s.ProtocolName != lv.protocol:
 		return nil, nil, InconsistentGroupProtocol
 	case lv.state == statePreparing:
 		return nil, nil, RebalanceInProgress
@@ -92,7 +92,7 @@ func (m *Machine) assignmentStored(g *group) {
 	m.notice(Notice{Kind: AssignmentStored, Group: g.name, Generation: lv.generation, Member: lv.leader, Count: len(lv.members)})
 	for _, mb := range lv.members {
 		if mb.sync != 0 {
-			m.renewAnew(mb)
+			m.renew(mb)
 			m.answerSync(mb, lv.assigned(mb))
 		}
 	}
@@ -109,7 +109,7 @@ func (m *Machine) failSyncs(lv *live, code Code) {
 	for _, mb := range lv.members {
 		mb.assignment = nil
 		if mb.sync != 0 {
-			m.renewAnew(mb)
+			m.renew(mb)
 			m.answerSync(mb, SyncResult{Code: code})
 		}
 	}
