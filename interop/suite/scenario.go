@@ -268,7 +268,7 @@ func (s *scenario) crash(ctx context.Context, members ...string) error {
 		return err
 	}
 	var committed map[int32]int64
-	err := s.retry(ctx, func(ctx context.Context) (err error) {
+	err := retry(ctx, func(ctx context.Context) (err error) {
 		committed, err = s.admin.committed(ctx, s.group, s.topic)
 		return err
 	})
@@ -283,7 +283,7 @@ func (s *scenario) crash(ctx context.Context, members ...string) error {
 	if err := s.share(ctx, mark, members...); err != nil {
 		return err
 	}
-	return s.retry(ctx, func(ctx context.Context) error {
+	return retry(ctx, func(ctx context.Context) error {
 		now, err := s.admin.committed(ctx, s.group, s.topic)
 		if err != nil {
 			return err
@@ -364,7 +364,7 @@ func (s *scenario) alive() error {
 
 // drained waits until everything in the topic is committed.
 func (s *scenario) drained(ctx context.Context) error {
-	return s.retry(ctx, func(ctx context.Context) error {
+	return retry(ctx, func(ctx context.Context) error {
 		if err := s.alive(); err != nil {
 			return err
 		}
@@ -383,7 +383,7 @@ func (s *scenario) ends() map[int32]int64 {
 
 // describe notes what DescribeGroups says of the group.
 func (s *scenario) describe(ctx context.Context) error {
-	return s.retry(ctx, func(ctx context.Context) error {
+	return retry(ctx, func(ctx context.Context) error {
 		facts, err := s.admin.describe(ctx, s.group)
 		if err == nil {
 			s.result.Facts["DescribeGroups"] = facts
@@ -394,7 +394,7 @@ func (s *scenario) describe(ctx context.Context) error {
 
 // retry asks again every 100 ms until f succeeds or the step's time is over;
 // the error is the last one.
-func (s *scenario) retry(ctx context.Context, f func(context.Context) error) error {
+func retry(ctx context.Context, f func(context.Context) error) error {
 	t := time.NewTicker(100 * time.Millisecond)
 	defer t.Stop()
 	for {

@@ -63,10 +63,10 @@ func main() {
 		fmt.Fprintln(os.Stderr, "interop:", err)
 		os.Exit(2)
 	case bad > 0:
-		fmt.Printf("%d differences that docs/divergences.md does not explain\n", bad)
+		fmt.Fprintf(os.Stdout, "%d differences that docs/divergences.md does not explain\n", bad)
 		os.Exit(1)
 	}
-	fmt.Println("no unexplained difference")
+	fmt.Fprintln(os.Stdout, "no unexplained difference")
 }
 
 // A job is one scenario of one client on one kind of target.
@@ -94,7 +94,7 @@ func run(ctx context.Context, o options) (bad int, err error) {
 	if err := suite.Install(ctx, clients); err != nil {
 		return 0, err
 	}
-	fmt.Printf("installed %d clients in %.0f s\n", len(clients), time.Since(begin).Seconds())
+	fmt.Fprintf(os.Stdout, "installed %d clients in %.0f s\n", len(clients), time.Since(begin).Seconds())
 
 	if o.logs == "" {
 		if o.logs, err = os.MkdirTemp("", "interop-"); err != nil {
@@ -104,7 +104,7 @@ func run(ctx context.Context, o options) (bad int, err error) {
 			if bad == 0 && err == nil {
 				_ = os.RemoveAll(o.logs)
 			} else {
-				fmt.Println("logs are in", o.logs)
+				fmt.Fprintln(os.Stdout, "logs are in", o.logs)
 			}
 		}()
 	}
@@ -128,10 +128,10 @@ func run(ctx context.Context, o options) (bad int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	fmt.Println()
+	fmt.Fprintln(os.Stdout)
 	bad, err = suite.Matrix(os.Stdout, pairs, explained)
 	bad += suite.ToolTable(os.Stdout, cases, explained)
-	fmt.Printf("%.0f s\n", time.Since(begin).Seconds())
+	fmt.Fprintf(os.Stdout, "%.0f s\n", time.Since(begin).Seconds())
 	return bad, err
 }
 
@@ -252,7 +252,7 @@ func (r *runner) one(ctx context.Context, j *job) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Println(result.Summary(name))
+	fmt.Fprintln(os.Stdout, result.Summary(name))
 	if j.direct {
 		j.pair.Direct = result
 	} else {
@@ -288,7 +288,7 @@ func (r *runner) compareTools(ctx context.Context) (cases []suite.ToolCase, err 
 				same++
 			}
 		}
-		fmt.Printf("%-24s %-8s %-7s %4.0f s  %d of %d calls the same\n", "tools", "", "both", time.Since(begin).Seconds(), same, len(cases))
+		fmt.Fprintf(os.Stdout, "%-24s %-8s %-7s %4.0f s  %d of %d calls the same\n", "tools", "", "both", time.Since(begin).Seconds(), same, len(cases))
 	}
 	return cases, err
 }

@@ -24,14 +24,13 @@ public final class Tools {
     }
   }
 
+  /** The first end of the tool that runs: some tools catch it, and end once more with another status. */
+  private static Ended ended;
+
   public static void main(String[] argv) throws Exception {
     PrintStream answers = System.out;
-    Exit.setExitProcedure((status, message) -> {
-      throw new Ended(status, message);
-    });
-    Exit.setHaltProcedure((status, message) -> {
-      throw new Ended(status, message);
-    });
+    Exit.setExitProcedure(Tools::end);
+    Exit.setHaltProcedure(Tools::end);
     BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
     for (String line = in.readLine(); line != null; line = in.readLine()) {
       String[] words = line.split("\t", -1);
@@ -41,22 +40,32 @@ public final class Tools {
       PrintStream print = new PrintStream(out, true, StandardCharsets.UTF_8);
       System.setOut(print);
       System.setErr(print);
+      ended = null;
       int status = 0;
       try {
         Class.forName(words[0]).getMethod("main", String[].class).invoke(null, (Object) args);
       } catch (InvocationTargetException e) {
-        if (e.getCause() instanceof Ended ended) {
-          status = ended.status;
-        } else {
+        if (!(e.getCause() instanceof Ended)) {
           status = 1;
           e.getCause().printStackTrace(print);
         }
+      }
+      if (ended != null) {
+        status = ended.status;
       }
       print.flush();
       answers.println(status + " " + out.size());
       answers.write(out.toByteArray());
       answers.flush();
     }
+  }
+
+  private static void end(int status, String message) {
+    Ended e = new Ended(status, message);
+    if (ended == null) {
+      ended = e;
+    }
+    throw e;
   }
 
   private Tools() {}
