@@ -19,32 +19,6 @@ type noLocal struct{}
 
 func (noLocal) Serve(r *wire.Request) { r.Reply(nil) }
 
-// neighbours finds n consecutive ports that are free at the moment.
-func neighbours(t *testing.T, n int) int32 {
-	t.Helper()
-	for range 100 {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		base := ln.Addr().(*net.TCPAddr).Port
-		taken := []net.Listener{ln}
-		for i := 1; i < n; i++ {
-			ln, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(base+i)))
-			if err != nil {
-				break
-			}
-			taken = append(taken, ln)
-		}
-		for _, ln := range taken {
-			ln.Close()
-		}
-		if len(taken) == n {
-			return int32(base)
-		}
-	}
-	t.Fatal("no free ports")
-	return 0
-}
-
 // startServer starts a gateway for the directory and returns its bootstrap address.
 func startServer(t *testing.T, d *Directory) string {
 	t.Helper()
@@ -71,7 +45,7 @@ func bad(findings []Finding) string {
 
 func TestCheck(t *testing.T) {
 	c := newCluster(t, kfake.NumBrokers(3), kfake.ClusterID("abc"))
-	first := neighbours(t, 3)
+	first := FreePorts(t, 3)
 	ports := Ports{Host: "127.0.0.1", First: first, Last: first + 2}
 	cfg := DirectoryConfig{Seeds: c.ListenAddrs(), Ports: ports}
 	d := newDirectory(t, cfg.Seeds, func(c *DirectoryConfig) { c.Ports = ports })
@@ -115,7 +89,7 @@ func TestCheckWithoutKafka(t *testing.T) {
 			conn.Close()
 		}
 	}()
-	closed := neighbours(t, 1)
+	closed := FreePorts(t, 1)
 	cfg := DirectoryConfig{Seeds: []string{rude.Addr().String(), net.JoinHostPort("127.0.0.1", strconv.Itoa(int(closed)))}, Ports: testPorts}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()

@@ -18,7 +18,7 @@ import (
 // new leader (KIP-951), and looks where the client dials.
 func TestLeaderHintsLeadToTheGateway(t *testing.T) {
 	c := newCluster(t, kfake.NumBrokers(2), kfake.SeedTopics(1, "t"))
-	first := neighbours(t, 2)
+	first := FreePorts(t, 2)
 	ports := Ports{Host: "127.0.0.1", First: first, Last: first + 1}
 	d := newDirectory(t, c.ListenAddrs(), func(c *DirectoryConfig) { c.Ports, c.LeaderHints = ports, true })
 	cfg := Config{Listen: "127.0.0.1:0", Ports: ports}

@@ -36,30 +36,7 @@ type stand struct {
 	ports   gateway.Ports
 }
 
-// freePorts finds n consecutive ports that are free at the moment.
-func freePorts(t testing.TB, n int) int32 {
-	t.Helper()
-	for range 100 {
-		first, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		lns, base := []net.Listener{first}, first.Addr().(*net.TCPAddr).Port
-		for i := 1; i < n && base+n < 65536; i++ {
-			ln, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(base+i)))
-			if err != nil {
-				break
-			}
-			lns = append(lns, ln)
-		}
-		for _, ln := range lns {
-			require.NoError(t, ln.Close())
-		}
-		if len(lns) == n {
-			return int32(base)
-		}
-	}
-	t.Fatal("no free ports")
-	return 0
-}
+func freePorts(t testing.TB, n int) int32 { return gateway.FreePorts(t, n) }
 
 // newStand starts a cluster of n brokers and a gateway; edit may change the gateway's configuration.
 func newStand(t testing.TB, n int, local wire.Local, edit func(*gateway.Config), opts ...kfake.Opt) *stand {
