@@ -117,7 +117,7 @@ func (l *link) apiVersions(h wire.Header, body []byte) (wire.Verdict, error) {
 		return wire.Verdict{}, err
 	}
 	req := msg.(*kmsg.ApiVersionsRequest)
-	if req.Version >= 3 && !(saneName(req.ClientSoftwareName) && saneName(req.ClientSoftwareVersion)) {
+	if req.Version >= 3 && (!saneName(req.ClientSoftwareName) || !saneName(req.ClientSoftwareVersion)) {
 		resp := req.ResponseKind().(*kmsg.ApiVersionsResponse)
 		resp.ErrorCode = codeInvalidRequest
 		return wire.Verdict{Resp: resp}, nil

@@ -96,8 +96,14 @@ func TestNamesOfClientSoftware(t *testing.T) {
 		name, version string
 		want          int16
 	}{
-		{"apache-kafka-java", "4.4.0", 0}, {"k", "1", 0}, {"", "1", 42}, {"k", "", 42}, {"-k", "1", 42}, {"k.", "1", 42},
-		{"my client", "1", 42}, {"k", "1_0", 42},
+		{"apache-kafka-java", "4.4.0", 0},
+		{"k", "1", 0},
+		{"", "1", 42},
+		{"k", "", 42},
+		{"-k", "1", 42},
+		{"k.", "1", 42},
+		{"my client", "1", 42},
+		{"k", "1_0", 42},
 	} {
 		req := newAPIVersions(3)
 		req.ClientSoftwareName, req.ClientSoftwareVersion = tc.name, tc.version

@@ -110,7 +110,7 @@ func (c *Conn) permitted(h Header) error {
 	if h.Key == keyAPIVersions {
 		return nil
 	}
-	lo, hi := passedRange(h.Key, c.cfg.LeaderHints)
+	lo, hi := int16(0), passedMax(h.Key, c.cfg.LeaderHints)
 	switch ClassOf(h.Key) {
 	case Hidden:
 		return fmt.Errorf("api key %d is not served", h.Key)
@@ -267,8 +267,7 @@ func (c *Conn) forward(h Header) error {
 		}
 	}
 	if err := c.up.SendFrom(c.rd, int(h.Size)+sizeLen); err != nil {
-		var source *errSource
-		if errors.As(err, &source) {
+		if source, ok := errors.AsType[*errSource](err); ok {
 			err = unfinished(source.err)
 		}
 		return c.cut(err)

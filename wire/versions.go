@@ -125,26 +125,24 @@ func OwnVersions(key int16) (r Range, ok bool) {
 // OwnKeys lists the keys of the table of own versions in ascending order.
 func OwnKeys() []Range { return append([]Range(nil), own[:]...) }
 
-// passedRange bounds the versions of passed keys that must not go through in every version; Max of the others is what the
-// broker behind the port has.
-func passedRange(key int16, leaderHints bool) (lo, hi int16) {
+// passedMax is the newest version of a passed key that may go through; of most keys it is whatever the broker has.
+func passedMax(key int16, leaderHints bool) int16 {
 	switch key {
 	case keyFetch:
 		if !leaderHints {
-			return 0, FetchMaxOpaque
+			return FetchMaxOpaque
 		}
 	case keySASLHandshake:
 		// Version 0 is offered and refused when it is used (refuseRawSASL): librdkafka logs in with version 1, but only if
 		// the range has version 0.
-		return 0, 1
+		return 1
 	}
-	return 0, 1<<15 - 1
+	return 1<<15 - 1
 }
 
 // PassedVersions is the range of versions of a passed key that may go through, before the broker's own range narrows it.
 func PassedVersions(key int16, leaderHints bool) Range {
-	lo, hi := passedRange(key, leaderHints)
-	return Range{Key: key, Min: lo, Max: hi}
+	return Range{Key: key, Min: 0, Max: passedMax(key, leaderHints)}
 }
 
 // pipelined says whether requests of a key are taken without waiting for the answers to earlier ones.
