@@ -17,6 +17,8 @@ func (m *Machine) fetch(f *Fetch) {
 			im = g.image
 		}
 		switch {
+		case plantFetchMissingGroup && im == nil:
+			to.Code = GroupIDNotFound
 		case !from.All:
 			to.Topics = m.fetchTopics(im, from.Topics)
 		case im != nil:

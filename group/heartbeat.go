@@ -25,6 +25,9 @@ func (m *Machine) heard(h *Heartbeat) Code {
 		return IllegalGeneration
 	}
 	m.renew(mb)
+	if plantHeartbeatCompleting && lv.state == stateCompleting {
+		return RebalanceInProgress
+	}
 	switch lv.state {
 	case statePreparing:
 		return RebalanceInProgress

@@ -113,7 +113,7 @@ func (m *Machine) admitNew(g *group, j *Join) {
 		return
 	}
 	id := j.Client.ID + "-" + j.FreshID
-	if j.Version >= 4 { // KIP-394
+	if j.Version >= 4 || plantJoinV3 { // KIP-394
 		m.issueTicket(g, j, id)
 		return
 	}
@@ -178,7 +178,7 @@ func (m *Machine) rejoin(g *group, mb *member, j *Join) {
 		m.updateMember(lv, mb, j)
 		m.prepare(g, "member "+mb.id+" changed its protocols: "+reason(j.Reason))
 	case stateStable:
-		if same && lv.leader != mb.id {
+		if same && lv.leader != mb.id && !plantFollowerRejoin {
 			m.reply(j.Req, lv.joined(mb, false, false))
 			return
 		}

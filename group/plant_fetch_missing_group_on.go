@@ -1,0 +1,5 @@
+//go:build plant_fetch_missing_group
+
+package group
+
+const plantFetchMissingGroup = true

@@ -1,0 +1,5 @@
+//go:build plant_follower_rejoin
+
+package group
+
+const plantFollowerRejoin = true

@@ -1,0 +1,5 @@
+//go:build plant_hb_completing
+
+package group
+
+const plantHeartbeatCompleting = true
