@@ -196,6 +196,38 @@ func TestClusterWithoutMajority(t *testing.T) {
 	require.Contains(t, c.converge(), "d")
 }
 
+// TestClusterStalledDisk: heartbeats go on without the disk, so the others would wait for ever; the process must end.
+func TestClusterStalledDisk(t *testing.T) {
+	disks := map[uint64]*faultyLog{}
+	fatal := make(chan error, 1000)
+	c := newCluster(t, func(c *Config) {
+		disks[c.NodeID] = newFaultyLog()
+		c.wrapLog, c.StallTimeout, c.ProposeTimeout = disks[c.NodeID].wrap, 200*time.Millisecond, 200*time.Millisecond
+		c.Fatal = func(err error) { fatal <- err }
+	})
+	c.start(c.nodes...)
+	c.do("a=1")
+	leader := c.leader()
+	disk := disks[leader.cfg.NodeID]
+	t.Cleanup(func() { disk.set(false, nil) })
+	disk.set(true, nil)
+	o := leader.m.do(t, leader.s, "b=1")
+	require.ErrorIs(t, o.err, ErrTimeout)
+	select {
+	case err := <-fatal:
+		require.ErrorIs(t, err, errStalled)
+	case <-time.After(patience):
+		t.Fatal("the leader holds on to a dead disk")
+	}
+	// The hook has returned, which it does not in production. The disk comes back, and Raft hands over what it was asked to.
+	disk.set(false, nil)
+	leader.m.await(t, "resignation", func() bool { return leader.m.leading == 0 })
+	c.do("c=1")
+	want := c.converge()
+	require.Contains(t, want, "c")
+	require.Contains(t, want, "b", "what was unknown turned out to be committed")
+}
+
 // TestClusterInstallsSnapshot: a follower that was away for longer than the log reaches back is given a snapshot, also
 // when it dies in the middle of it.
 func TestClusterInstallsSnapshot(t *testing.T) {

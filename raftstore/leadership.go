@@ -101,6 +101,6 @@ func (s *Store) watchStall(now time.Time) {
 	}
 	if !s.cfg.lone() && stalled > 2*s.cfg.StallTimeout && s.raft.State() == raft.Leader {
 		// Its loop is not free: only the end of the process lets another voter lead.
-		_ = s.poison.fail(errStalled) // the error itself is for callers that write
+		s.cfg.Fatal(errStalled)
 	}
 }
