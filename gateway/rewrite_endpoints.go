@@ -27,18 +27,18 @@ func (d *Directory) rewriteProduce(version int16, body []byte) ([]byte, error) {
 			for range r.CompactArrayLen() {
 				r.Int32()
 				skipCompactNullable(&r)
-				kmsg.SkipTags(&r)
+				skipTags(&r)
 				if !r.Ok() {
 					return nil, errTruncated
 				}
 			}
 			skipCompactNullable(&r)
-			kmsg.SkipTags(&r)
+			skipTags(&r)
 			if !r.Ok() {
 				return nil, errTruncated
 			}
 		}
-		kmsg.SkipTags(&r)
+		skipTags(&r)
 		if !r.Ok() {
 			return nil, errTruncated
 		}
@@ -85,19 +85,19 @@ func (d *Directory) rewriteFetch(version int16, body []byte) ([]byte, error) {
 			r.Span(4 + 2 + 8 + 8 + 8) // Partition, error code, high watermark, last stable offset, log start offset.
 			for range r.CompactArrayLen() {
 				r.Span(8 + 8) // An aborted transaction: producer id, first offset.
-				kmsg.SkipTags(&r)
+				skipTags(&r)
 				if !r.Ok() {
 					return nil, errTruncated
 				}
 			}
 			r.Int32() // The preferred read replica.
 			skipCompactNullable(&r)
-			kmsg.SkipTags(&r)
+			skipTags(&r)
 			if !r.Ok() {
 				return nil, errTruncated
 			}
 		}
-		kmsg.SkipTags(&r)
+		skipTags(&r)
 		if !r.Ok() {
 			return nil, errTruncated
 		}
@@ -207,6 +207,17 @@ func (d *Directory) endpoints(table *Table, value []byte) ([]byte, bool, error) 
 		return nil, false, errTruncated
 	}
 	return dst, true, nil
+}
+
+// skipTags is kmsg.SkipTags, but does not make the reader escape to the heap: every Produce answer comes through here.
+func skipTags(r *kbin.Reader) {
+	for range r.Uvarint() {
+		r.Uvarint()
+		r.Span(int(r.Uvarint()))
+		if !r.Ok() {
+			return
+		}
+	}
 }
 
 func skipCompact(r *kbin.Reader) { r.Span(int(r.Uvarint()) - 1) }

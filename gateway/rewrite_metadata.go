@@ -49,7 +49,7 @@ func (l *brokerList) next() (id int32, host []byte, port int32, rest []byte) {
 		l.skipNullable()
 	}
 	if l.flexible {
-		kmsg.SkipTags(&l.r)
+		skipTags(&l.r)
 	}
 	return id, host, port, before[:len(before)-len(l.r.Src)]
 }
