@@ -61,8 +61,10 @@ func (c *Conn) Run() error {
 		c.close(c.writeAnswers())
 	}()
 	err := c.readRequests()
+	// The end may come right behind requests: there was no wait before which they would have left.
+	unsent := c.up.Flush()
 	if errors.Is(err, io.EOF) || errors.Is(err, errInterrupted) {
-		err = nil
+		err = unsent
 	}
 	c.mu.Lock()
 	c.ended = true

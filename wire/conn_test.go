@@ -149,6 +149,11 @@ func newRigWith(t testing.TB, cfg Config, up *fakeUp) *rig {
 func newRigAt(t testing.TB, cfg *Config, up *fakeUp) *rig {
 	t.Helper()
 	client, server := tcpPair(t)
+	return newRigOn(t, cfg, up, client, server)
+}
+
+func newRigOn(t testing.TB, cfg *Config, up *fakeUp, client, server net.Conn) *rig {
+	t.Helper()
 	r := &rig{t: t, nc: client, up: up, local: make(localChan, 1000), end: make(chan error, 1)}
 	r.conn = NewConn(cfg, server, 3, r.up, r.local)
 	go func() { r.end <- r.conn.Run() }()
@@ -480,6 +485,22 @@ func TestHalfClosedClientGetsItsAnswers(t *testing.T) {
 	r.expect(2)
 	r.eof()
 	require.NoError(t, r.ended())
+}
+
+// TestEndRightBehindRequests: what a client sends with its last words reaches the broker, an answer or none.
+func TestEndRightBehindRequests(t *testing.T) {
+	client, server := tcpPair(t)
+	last := append(metadata(1), produce(2, 0)...)
+	_, err := client.Write(last)
+	require.NoError(t, err)
+	require.NoError(t, client.(*net.TCPConn).CloseWrite())
+	cfg := Config{}.Defaults()
+	r := newRigOn(t, &cfg, newFakeUp(), client, server) // all of it is there when the reader begins
+	r.up.release <- struct{}{}
+	r.expect(1)
+	r.eof()
+	require.NoError(t, r.ended())
+	require.Equal(t, last, r.up.flushed())
 }
 
 func TestDrainAnswersWhatWasAsked(t *testing.T) {
