@@ -13,9 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/coordinatord/coordinatord/internal/realkafka"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 const (

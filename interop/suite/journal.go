@@ -174,9 +174,7 @@ func (j *journal) judge(ends map[int32]int64, forgiven int, stale bool) verdict 
 	for _, e := range entries {
 		switch e.line.Event {
 		case "committed":
-			for p, o := range e.line.Offsets {
-				acked[p] = o
-			}
+			maps.Copy(acked, e.line.Offsets)
 		case "record":
 			p, o := e.line.Partition, e.line.Offset
 			r := reader{e.member, p}

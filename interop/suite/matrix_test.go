@@ -9,7 +9,7 @@ import (
 )
 
 // went is a result in which all steps up to the failing one went well.
-func went(failing string, facts string) *Result {
+func went(failing, facts string) *Result {
 	r := &Result{Client: "client", Kind: Dynamic, Steps: map[string]Step{}, Facts: map[string]string{"state": facts}}
 	for _, s := range Dynamic.Steps() {
 		if s == failing {

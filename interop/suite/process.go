@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/coordinatord/coordinatord/internal/realkafka"
+
 	"github.com/coordinatord/coordinatord/interop/member"
 )
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -421,9 +422,7 @@ func acknowledged(entries []entry) map[int32]int64 {
 	slices.SortStableFunc(entries, byTime)
 	out := map[int32]int64{}
 	for _, e := range entries {
-		for p, o := range e.line.Offsets {
-			out[p] = o
-		}
+		maps.Copy(out, e.line.Offsets)
 	}
 	return out
 }

@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/coordinatord/coordinatord/internal/proc"
+
 	"github.com/coordinatord/coordinatord/interop/suite"
 )
 

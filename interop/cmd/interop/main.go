@@ -20,6 +20,7 @@ import (
 
 	"github.com/coordinatord/coordinatord/internal/proc"
 	"github.com/coordinatord/coordinatord/internal/realkafka"
+
 	"github.com/coordinatord/coordinatord/interop/suite"
 )
 

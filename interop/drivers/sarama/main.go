@@ -33,12 +33,12 @@ func run(ctx context.Context, a member.Args) error {
 	var group sarama.ConsumerGroup
 	// The first connection is not retried by the client.
 	for group == nil {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		var err error
 		if group, err = sarama.NewConsumerGroup(a.Bootstrap, a.Group, c); err != nil {
 			fmt.Fprintln(os.Stderr, "connect:", err)
-			if ctx.Err() != nil {
-				return nil
-			}
 		}
 	}
 	errs := make(chan struct{})
