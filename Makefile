@@ -23,9 +23,11 @@ test: ## every test that needs nothing but Go, a C compiler and the module proxy
 
 .PHONY: interop
 interop: ## against a real Apache Kafka and clients in other languages (INTEROP=quick: one broker, one scenario each)
+	cd interop && $(GO) test ./suite
 	cd interop && INTEROP=$(INTEROP) $(GO) run ./cmd/interop
 	cd interop && $(GO) run ./differential/cmd/differential --target daemon
 ifneq ($(INTEROP),quick)
+	COORDINATORD_KAFKA=1 $(GO) test -count=1 ./internal/realkafka
 	cd interop && $(GO) run ./differential/cmd/differential selftest
 endif
 
