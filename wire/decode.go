@@ -31,6 +31,9 @@ func Decode(key, version int16, body []byte) (kmsg.Request, error) {
 	} else {
 		err = msg.ReadFrom(body)
 	}
+	if err == nil {
+		err = checkNulls(msg, body)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s request, version %d, of %d bytes: %w", kmsg.NameForKey(key), version, len(body), err)
 	}
