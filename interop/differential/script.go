@@ -3,7 +3,6 @@ package differential
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
