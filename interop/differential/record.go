@@ -9,8 +9,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
+// Answer waits for the answer and records it. Without one the sequence ends.
 func (c *Call) Answer() kmsg.Response { return c.settle("", "") }
 
+// Want is Answer, and says what the reference expects: the error codes in the order of the message. A single code
+// stands for all of them.
 func (c *Call) Want(want ...int16) kmsg.Response {
 	resp := c.settle("", "")
 	c.expect(resp, want)
@@ -37,6 +40,7 @@ func (c *Call) expect(resp kmsg.Response, want []int16) {
 	}
 }
 
+// WantClosed records that the target closes the connection without an answer.
 func (c *Call) WantClosed() {
 	s := c.conn.script
 	step := c.step()
@@ -51,6 +55,7 @@ func (c *Call) WantClosed() {
 	s.steps = append(s.steps, step)
 }
 
+// EitherOf records an outcome that may legitimately be one of several; which one it was is not compared.
 func (c *Call) EitherOf(outcomes ...string) {
 	step := c.step()
 	select {
@@ -67,6 +72,7 @@ func (c *Call) EitherOf(outcomes ...string) {
 	c.conn.script.steps = append(c.conn.script.steps, step)
 }
 
+// Silent records that no answer comes within d, and leaves the call open. An answer that does come is recorded.
 func (c *Call) Silent(d time.Duration) {
 	step := c.step()
 	select {
@@ -80,6 +86,8 @@ func (c *Call) Silent(d time.Duration) {
 	c.conn.script.steps = append(c.conn.script.steps, step)
 }
 
+// awaitParked makes sure that a join that has no answer has at least been taken up: on a loaded machine it may still be
+// on its way, and what follows would meet the group as it was before.
 func (c *Call) awaitParked() {
 	if c.member == nil {
 		return
@@ -94,6 +102,7 @@ func (c *Call) awaitParked() {
 	})
 }
 
+// Settle records whatever has come within d: an answer, the end of the connection, or nothing.
 func (c *Call) Settle(d time.Duration) kmsg.Response {
 	step := c.step()
 	select {
@@ -105,6 +114,8 @@ func (c *Call) Settle(d time.Duration) kmsg.Response {
 	return resp
 }
 
+// Between is Answer for an answer that a timer gives: counted from start it must come no earlier than lo and not much
+// later than hi.
 func (c *Call) Between(start time.Time, lo, hi time.Duration) kmsg.Response {
 	resp := c.settle("", "")
 	took := c.at.Sub(start)
@@ -120,6 +131,8 @@ func (c *Call) Between(start time.Time, lo, hi time.Duration) kmsg.Response {
 	return resp
 }
 
+// Diverges records a step at which the daemon differs on purpose. id is an entry of docs/divergences.md; kafka and
+// ours are what that entry says of each side: "none" (no answer within d), "closed" or the error code, e.g. "16".
 func (c *Call) Diverges(id, kafka, ours string, d time.Duration) kmsg.Response {
 	step := c.step()
 	step.Divergence, step.Want = id, kafka
@@ -162,6 +175,7 @@ func (c *Call) step() Step {
 	return st
 }
 
+// fill puts the outcome as it stands into the step and returns the answer, or nil.
 func (c *Call) fill(step *Step) kmsg.Response {
 	select {
 	case <-c.done:
@@ -192,6 +206,7 @@ func (c *Call) fill(step *Step) kmsg.Response {
 	return resp
 }
 
+// outcome is the short form of a step that divergences are written in.
 func (st *Step) outcome() string {
 	switch st.Kind {
 	case "no answer", "parked":

@@ -125,9 +125,6 @@ func (s *Script) OnTime(start time.Time, limit time.Duration) {
 	}
 }
 
-// Answer waits for the answer and records it. Without one the sequence ends.
-// Want is Answer, and says what the reference expects: the error codes in the order of the message. A single code
-// stands for all of them.
 // Check records a mismatch with the reference when ok is false.
 func (s *Script) Check(ok bool, format string, args ...any) {
 	if !ok && s.last().Mismatch == "" {
@@ -137,16 +134,6 @@ func (s *Script) Check(ok bool, format string, args ...any) {
 
 func (s *Script) last() *Step { return &s.steps[len(s.steps)-1] }
 
-// WantClosed records that the target closes the connection without an answer.
-// EitherOf records an outcome that may legitimately be one of several; which one it was is not compared.
-// Silent records that no answer comes within d, and leaves the call open. An answer that does come is recorded.
-// awaitParked makes sure that a join that has no answer has at least been taken up: on a loaded machine it may still be
-// on its way, and what follows would meet the group as it was before.
-// Settle records whatever has come within d: an answer, the end of the connection, or nothing.
-// Between is Answer for an answer that a timer gives: counted from start it must come no earlier than lo and not much
-// later than hi.
-// Diverges records a step at which the daemon differs on purpose. id is an entry of docs/divergences.md; kafka and
-// ours are what that entry says of each side: "none" (no answer within d), "closed" or the error code, e.g. "16".
 // DivergesAs is Diverges for something that is not an answer: seen must be what the entry says of this kind of target.
 func (s *Script) DivergesAs(id, what, kafka, ours, seen string) {
 	want := kafka
@@ -156,8 +143,6 @@ func (s *Script) DivergesAs(id, what, kafka, ours, seen string) {
 	s.steps = append(s.steps, Step{Label: what, Kind: seen, Divergence: id, Want: want})
 }
 
-// fill puts the outcome as it stands into the step and returns the answer, or nil.
-// outcome is the short form of a step that divergences are written in.
 // control is an unrecorded connection for polling a group's state.
 func (s *Script) control() *Conn {
 	if s.admin == nil {
