@@ -151,6 +151,25 @@ func TestStalledDisk(t *testing.T) {
 	require.Equal(t, uint64(2+more+1), uint64(2+unknown+certain))
 }
 
+// TestStalledThenBroken: a command is given up once, also when the disk that it waited for breaks afterwards.
+func TestStalledThenBroken(t *testing.T) {
+	disk := newFaultyLog()
+	cfg := testConfig(t, t.TempDir())
+	cfg.wrapLog, cfg.ProposeTimeout, cfg.Fatal = disk.wrap, 50*time.Millisecond, func(error) {}
+	m := newModel()
+	s, err := Open(cfg, m)
+	require.NoError(t, err)
+	m.awaitLead(t)
+	disk.set(true, nil)
+	o := m.do(t, s, "a=1")
+	require.ErrorIs(t, o.err, ErrTimeout)
+	require.True(t, o.unknown)
+	disk.set(false, errors.New("input/output error"))
+	m.await(t, "resignation", func() bool { return m.leading == 0 })
+	require.NoError(t, s.Close(context.Background()))
+	require.Empty(t, m.complaints())
+}
+
 // TestFailedWriteIsFatal: the hook is called once, nothing is acknowledged any more, and what was is there afterwards.
 func TestFailedWriteIsFatal(t *testing.T) {
 	disk := newFaultyLog()
