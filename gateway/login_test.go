@@ -45,6 +45,9 @@ func TestLoginIsCompleteOnlyAfterTheLastMessage(t *testing.T) {
 			v, err := l.look(wire.Header{Key: 17, Version: 1}, req.AppendTo(nil))
 			require.NoError(t, err)
 			require.True(t, v.Pass)
+			agreed := kmsg.SASLHandshakeResponse{Version: 1}
+			_, err = l.learn(wire.Slot{Key: 17, Version: 1, Note: v.Note}, agreed.AppendTo(nil))
+			require.NoError(t, err)
 			for i, s := range tc.steps {
 				resp := kmsg.NewPtrSASLAuthenticateResponse()
 				resp.Version, resp.ErrorCode, resp.SASLAuthBytes, resp.SessionLifetimeMillis = 1, s.code, []byte(s.message), s.lifetime
@@ -81,4 +84,41 @@ func TestHandshakeAnswerNamesOnlyWhatPasses(t *testing.T) {
 	var got kmsg.SASLHandshakeResponse
 	require.NoError(t, got.ReadFrom(body))
 	require.Equal(t, []string{"PLAIN", "SCRAM-SHA-512"}, got.SupportedMechanisms)
+}
+
+// A client that sends a second handshake while the broker still works on an exchange must not have an answer in the middle
+// of that exchange taken for the end of the other mechanism's: nobody has checked a password by then.
+func TestHandshakeDuringAnExchangeLogsNobodyIn(t *testing.T) {
+	l := &login{}
+	ask := func(mechanism string) wire.Slot {
+		req := kmsg.NewPtrSASLHandshakeRequest()
+		req.Version, req.Mechanism = 1, mechanism
+		v, err := l.look(wire.Header{Key: 17, Version: 1}, req.AppendTo(nil))
+		require.NoError(t, err)
+		return wire.Slot{Key: 17, Version: 1, Note: v.Note}
+	}
+	learn := func(s wire.Slot, resp kmsg.Response) {
+		resp.SetVersion(s.Version)
+		_, err := l.learn(s, resp.AppendTo(nil))
+		require.NoError(t, err)
+		require.ErrorIs(t, l.permits(wire.Header{Key: 42}), errNotLoggedIn)
+	}
+	for _, other := range []string{"PLAIN", "OAUTHBEARER"} {
+		scram := ask("SCRAM-SHA-256")
+		learn(scram, kmsg.NewPtrSASLHandshakeResponse())
+		second := ask(other) // behind the client's first message, before the broker's answer to that
+		middle := kmsg.NewPtrSASLAuthenticateResponse()
+		if other == "PLAIN" {
+			middle.SASLAuthBytes = []byte("r=abc,s=c2FsdA==,i=4096")
+		}
+		learn(wire.Slot{Key: 36, Version: 2}, middle)
+		refused := kmsg.NewPtrSASLHandshakeResponse()
+		refused.ErrorCode = 34 // ILLEGAL_SASL_STATE
+		learn(second, refused)
+	}
+	early := ask("PLAIN") // an answer that came without any handshake
+	learn(wire.Slot{Key: 36, Version: 2}, kmsg.NewPtrSASLAuthenticateResponse())
+	refused := kmsg.NewPtrSASLHandshakeResponse()
+	refused.ErrorCode = 34
+	learn(early, refused)
 }

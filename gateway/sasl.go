@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,7 +25,7 @@ var errNotLoggedIn = errors.New("a request before the client has logged in")
 // exchange, so the end of it is told from the mechanism's last message.
 type login struct {
 	mu        sync.Mutex
-	mechanism string // what the handshake agreed on
+	mechanism string // what the last handshake that the broker has answered agreed on
 	state     loginState
 	expires   time.Time // when the session ends (KIP-368); zero: never
 }
@@ -82,8 +83,8 @@ func (l *login) look(h wire.Header, body []byte) (wire.Verdict, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.mechanism, l.state = req.Mechanism, loginGoing
-	return wire.Verdict{Pass: true}, nil
+	l.state = loginGoing
+	return wire.Verdict{Pass: true, Note: strings.Clone(req.Mechanism)}, nil
 }
 
 // passedMechanisms are those whose end can be told from the bytes, and that work through a gateway at all: a Kerberos
@@ -127,8 +128,11 @@ func (l *login) learnHandshake(s wire.Slot, body []byte) ([]byte, error) {
 	if err := decode(&resp, s.Version, body); err != nil {
 		return nil, fmt.Errorf("the broker's SaslHandshake response: %w", err)
 	}
+	// Only now, and not when the client asked: the broker may still owe answers to an exchange of another mechanism, and
+	// what is in the middle there looks like the end here.
+	l.mechanism, _ = s.Note.(string)
 	if resp.ErrorCode != 0 {
-		l.state = loginRefused
+		l.mechanism, l.state = "", loginRefused
 	}
 	var can []string
 	for _, m := range resp.SupportedMechanisms {
@@ -150,6 +154,8 @@ func (l *login) complete(message []byte) bool {
 		return true
 	case "OAUTHBEARER":
 		return len(message) == 0
+	case "SCRAM-SHA-256", "SCRAM-SHA-512":
+		return bytes.HasPrefix(message, []byte("v="))
 	}
-	return bytes.HasPrefix(message, []byte("v="))
+	return false
 }
