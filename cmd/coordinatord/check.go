@@ -3,13 +3,19 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/coordinatord/coordinatord/gateway"
 	"github.com/coordinatord/coordinatord/internal/daemon"
 )
+
+// checkedSettings are the settings that say what is dialled, beside those of Kafka, and how the command logs.
+var checkedSettings = []string{"listen", "advertise-host", "broker-ports", "first-broker-id", "log-format", "log-level"}
 
 // finding is one line of check as JSON.
 type finding struct {
@@ -20,7 +26,6 @@ type finding struct {
 func (a *app) checkCommand() *cobra.Command {
 	d := newDaemonFlags()
 	d.logLevel = "error" // the findings say it
-	d.config.DataDir = "unused"
 	output, timeout := formatText, time.Minute
 	cmd := &cobra.Command{
 		Use:   "check --kafka-brokers host:port,...",
@@ -28,9 +33,11 @@ func (a *app) checkCommand() *cobra.Command {
 		Long: `Dials the brokers at the addresses that they give for themselves, and every address
 that clients would be told instead, which must lead to the daemon. Give it the
 settings of the daemon (--config, or the same environment); the daemon must be
-running. What it finds holds for the machine that it runs on.`,
+running. What it finds holds for the machine that it runs on. Settings of serve that
+are not listed below are taken too, and play no part.`,
 		Args: cobra.NoArgs,
 		RunE: a.body(func(cmd *cobra.Command, _ []string) error {
+			d.config.DataDir = "unused" // as a required setting it would be missed
 			cfg, err := d.finish()
 			if err != nil {
 				return err
@@ -42,6 +49,9 @@ running. What it finds holds for the machine that it runs on.`,
 	}
 	d.register(cmd)
 	d.registerKafka(cmd)
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		f.Hidden = !strings.HasPrefix(f.Name, "kafka-") && !slices.Contains(checkedSettings, f.Name)
+	})
 	registerOutput(cmd, &output)
 	cmd.Flags().DurationVar(&timeout, "timeout", timeout, "how long the whole command may take")
 	return cmd
@@ -70,7 +80,7 @@ func (a *app) printFindings(output format, findings []gateway.Finding) error {
 				return err
 			}
 		}
-		if _, err := fmt.Fprintf(a.stdout, "%d of %d are wrong.\n", wrong, len(list)); err != nil {
+		if _, err := fmt.Fprintf(a.stdout, "%d of %d wrong.\n", wrong, len(list)); err != nil {
 			return err
 		}
 	}

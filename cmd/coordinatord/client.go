@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -109,6 +110,14 @@ func withoutURL(err error) error {
 		return u.Err
 	}
 	return err
+}
+
+// refused returns the cause of a failed request; when nobody could be asked, it names the address.
+func (c *clientFlags) refused(err error) error {
+	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" {
+		return fmt.Errorf("no daemon answers at --bootstrap %s: %w", strings.Join(c.bootstrap, ","), dial)
+	}
+	return unwrapShard(err)
 }
 
 // admin connects to the daemon as a Kafka client; the caller closes it.

@@ -34,7 +34,7 @@ use. It is for development: the stand-in has no replication, quotas or security.
 			}
 			outliveReaders()
 			log := newLogger(d.logFormat, d.logLevel, a.stderr)
-			log.Info("settings", zap.String("version", version()), zap.Any("settings", effective(cmd.Flags())))
+			log.Info("starting", zap.String("version", version()), zap.String("data_dir", cfg.DataDir), zap.Any("settings", given(cmd.Flags())))
 			return daemon.RunDev(cmd.Context(), cfg, kafka, log, a.announce)
 		}),
 	}

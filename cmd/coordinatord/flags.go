@@ -142,12 +142,13 @@ func readSecret(path string) (string, error) {
 	return s, nil
 }
 
-// effective lists the settings in force for the log, without secrets.
-func effective(fs *pflag.FlagSet) map[string]string {
+// given lists, for the log, the settings that somebody chose, wherever; the others have the defaults of this version.
+// Secrets are not shown.
+func given(fs *pflag.FlagSet) map[string]string {
 	out := make(map[string]string)
-	fs.VisitAll(func(f *pflag.Flag) {
+	fs.Visit(func(f *pflag.Flag) {
 		switch {
-		case f.Name == "help" || f.Annotations[commandLineOnly] != nil:
+		case f.Annotations[commandLineOnly] != nil:
 		case f.Annotations[secret] != nil && f.Value.String() != "":
 			out[f.Name] = "(secret)"
 		default:

@@ -32,6 +32,22 @@ func (a *app) groupsCommand() *cobra.Command {
 	return cmd
 }
 
+// someGroups refuses a command line that names no group.
+func someGroups(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usagef("name at least one GROUP")
+	}
+	return nil
+}
+
+// counted is a number with its noun.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
 func (a *app) groupsListCommand() *cobra.Command {
 	var c clientFlags
 	cmd := &cobra.Command{
@@ -64,7 +80,7 @@ func (a *app) groupsDescribeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "describe GROUP...",
 		Short: "Show members, offsets and lag of groups",
-		Args:  cobra.MinimumNArgs(1),
+		Args:  someGroups,
 		RunE: a.body(func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), c.timeout)
 			defer cancel()
@@ -97,19 +113,15 @@ func (a *app) printGroup(g *httpapi.Group) error {
 	if g.LagPartial {
 		about = " (at least: some log ends are not known)"
 	}
-	if _, err := fmt.Fprintf(a.stdout, "group %s: %s, generation %d, %d members, protocol %s, lag %d%s\n",
-		printable(g.Group), g.State, g.Generation, len(g.Members), cmp.Or(printable(g.Protocol), "none"), g.Lag, about); err != nil {
+	if _, err := fmt.Fprintf(a.stdout, "group %s: %s, generation %d, %s, protocol %s, lag %d%s\n",
+		printable(g.Group), g.State, g.Generation, counted(len(g.Members), "member"), cmp.Or(printable(g.Protocol), "none"), g.Lag, about); err != nil {
 		return err
 	}
 	members := table{heading: []string{"MEMBER", "INSTANCE", "CLIENT", "HOST", "ASSIGNMENT"}}
-	owner := make(map[string]string) // "topic-partition" → member id
 	for _, m := range g.Members {
 		var parts []string
 		for _, t := range m.Assignment {
 			parts = append(parts, t.Topic+":"+joinInts(t.Partitions))
-			for _, p := range t.Partitions {
-				owner[fmt.Sprintf("%s-%d", t.Topic, p)] = m.MemberID
-			}
 		}
 		id := m.MemberID
 		if m.MemberID == g.Leader {
@@ -122,15 +134,46 @@ func (a *app) printGroup(g *httpapi.Group) error {
 			return err
 		}
 	}
-	offsets := table{heading: []string{"TOPIC", "PARTITION", "OFFSET", "LOG-END", "LAG", "MEMBER"}}
+	if t := offsetTable(g); len(t.rows) > 0 {
+		return a.printTable(t)
+	}
+	return nil
+}
+
+// offsetTable has a row for every partition that has a committed offset or an owner, by topic and partition.
+func offsetTable(g *httpapi.Group) *table {
+	type partition struct {
+		topic string
+		id    int32
+	}
+	type row struct {
+		at     partition
+		cells  [3]string // offset, log end, lag
+		member string
+	}
+	rows := make(map[partition]row)
 	for _, o := range g.Offsets {
-		offsets.add(o.Topic, o.Partition, o.Offset, optional(o.LogEnd), optional(o.Lag),
-			owner[fmt.Sprintf("%s-%d", o.Topic, o.Partition)])
+		at := partition{o.Topic, o.Partition}
+		rows[at] = row{at: at, cells: [3]string{strconv.FormatInt(o.Offset, 10), optional(o.LogEnd), optional(o.Lag)}}
 	}
-	if len(offsets.rows) == 0 {
-		return nil
+	for _, m := range g.Members {
+		for _, t := range m.Assignment {
+			for _, p := range t.Partitions {
+				at := partition{t.Topic, p}
+				r := rows[at]
+				r.at, r.member = at, m.MemberID
+				rows[at] = r
+			}
+		}
 	}
-	return a.printTable(&offsets)
+	sorted := slices.SortedFunc(maps.Values(rows), func(a, b row) int {
+		return cmp.Or(cmp.Compare(a.at.topic, b.at.topic), cmp.Compare(a.at.id, b.at.id))
+	})
+	t := &table{heading: []string{"TOPIC", "PARTITION", "OFFSET", "LOG-END", "LAG", "MEMBER"}}
+	for _, r := range sorted {
+		t.add(r.at.topic, r.at.id, r.cells[0], r.cells[1], r.cells[2], r.member)
+	}
+	return t
 }
 
 func optional(n *int64) string {
@@ -165,7 +208,7 @@ func (a *app) groupsDeleteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete GROUP...",
 		Short: "Delete groups that have no members, with their offsets",
-		Args:  cobra.MinimumNArgs(1),
+		Args:  someGroups,
 		RunE: a.body(func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), c.timeout)
 			defer cancel()
@@ -191,7 +234,7 @@ func (a *app) deleteGroups(ctx context.Context, c *clientFlags, names []string) 
 	defer admin.Close()
 	resps, err := admin.DeleteGroups(ctx, names...)
 	if err != nil && len(resps) == 0 {
-		return fmt.Errorf("the groups cannot be deleted: %w", unwrapShard(err))
+		return fmt.Errorf("the groups cannot be deleted: %w", c.refused(err))
 	}
 	results := make([]deletion, 0, len(names))
 	failed := false

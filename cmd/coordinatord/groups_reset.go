@@ -37,7 +37,12 @@ func (a *app) groupsResetCommand() *cobra.Command {
 		Long: `Shows where the offsets would go, and moves them with --execute. A target outside
 the log is moved to its nearer end. A group that has members is refused: their next
 commit would undo the reset.`,
-		Args: cobra.ExactArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("name one GROUP")
+			}
+			return nil
+		},
 		RunE: a.body(func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd); err != nil {
 				return err
@@ -88,6 +93,9 @@ func (f *resetFlags) check(cmd *cobra.Command) error {
 		return usagef("--to-earliest: it is given or left out")
 	case cmd.Flags().Changed("to-latest") && !f.toLatest:
 		return usagef("--to-latest: it is given or left out")
+	case cmd.Flags().Changed("to-datetime"):
+		_, err := parseTime(f.toDatetime)
+		return err
 	}
 	return nil
 }
@@ -116,7 +124,7 @@ func (a *app) resetOffsets(ctx context.Context, f *resetFlags, cmd *cobra.Comman
 		return err
 	}
 	defer admin.Close()
-	if err := refuseMembers(ctx, admin, group); err != nil {
+	if err := f.refuseMembers(ctx, admin, group); err != nil {
 		return err
 	}
 	current, err := admin.FetchOffsets(ctx, group)
@@ -157,10 +165,10 @@ func (a *app) resetOffsets(ctx context.Context, f *resetFlags, cmd *cobra.Comman
 }
 
 // refuseMembers returns an error for a group that has members.
-func refuseMembers(ctx context.Context, admin *kadm.Client, group string) error {
+func (f *resetFlags) refuseMembers(ctx context.Context, admin *kadm.Client, group string) error {
 	described, err := admin.DescribeGroups(ctx, group)
 	if err != nil {
-		return fmt.Errorf("group %s cannot be looked up: %w", printable(group), unwrapShard(err))
+		return fmt.Errorf("group %s cannot be looked up: %w", printable(group), f.refused(err))
 	}
 	g := described[group]
 	switch {
@@ -169,7 +177,7 @@ func refuseMembers(ctx context.Context, admin *kadm.Client, group string) error 
 	case g.Err != nil:
 		return fmt.Errorf("group %s cannot be looked up: %s", printable(group), groupError(g.Err))
 	case g.State != "Empty" && g.State != "Dead":
-		return fmt.Errorf("group %s has %d members (%s): stop them first, their next commit would undo the reset", printable(group), len(g.Members), g.State)
+		return fmt.Errorf("group %s has %s (%s): stop its members first, their next commit would undo the reset", printable(group), counted(len(g.Members), "member"), g.State)
 	}
 	return nil
 }
@@ -234,7 +242,7 @@ func (f *resetFlags) plan(ctx context.Context, admin *kadm.Client, cmd *cobra.Co
 	switch {
 	case f.toEarliest:
 		target = starts
-	case f.toDatetime != "" || cmd.Flags().Changed("to-datetime"):
+	case cmd.Flags().Changed("to-datetime"):
 		at, err := parseTime(f.toDatetime)
 		if err != nil {
 			return nil, err

@@ -87,13 +87,13 @@ type inspectTopic struct {
 
 type inspectGroup struct {
 	Group        string          `json:"group"`
-	Phase        string          `json:"phase"`
+	State        string          `json:"state"` // Kafka's word
 	Sequence     uint64          `json:"sequence"`
 	Generation   int32           `json:"generation"`
 	ProtocolType string          `json:"protocol_type"`
 	Protocol     string          `json:"protocol"`
 	Leader       string          `json:"leader"`
-	Since        string          `json:"since"` // when the phase began
+	Since        string          `json:"since"` // when the state was entered
 	Members      []inspectMember `json:"members"`
 	Offsets      []inspectOffset `json:"offsets"`
 }
@@ -234,13 +234,13 @@ func (out *inspection) applyLog(r *raftstore.Reader, m *group.Machine) error {
 	})
 }
 
-var phaseNames = map[group.Phase]string{
+var stateNames = map[group.Phase]string{
 	group.PhaseEmpty: "Empty", group.PhaseCompleting: "CompletingRebalance", group.PhaseStable: "Stable",
 }
 
 func inspectedGroup(g *group.GroupImage) inspectGroup {
 	out := inspectGroup{
-		Group: g.Meta.Group, Phase: phaseNames[g.Meta.Phase], Sequence: g.Meta.Sequence, Generation: g.Meta.Generation,
+		Group: g.Meta.Group, State: stateNames[g.Meta.Phase], Sequence: g.Meta.Sequence, Generation: g.Meta.Generation,
 		ProtocolType: g.Meta.ProtocolType, Protocol: g.Meta.Protocol, Leader: g.Meta.Leader, Since: millisText(g.Meta.StateTime),
 		Members: []inspectMember{}, Offsets: []inspectOffset{},
 	}
@@ -298,7 +298,7 @@ func recordText(rec group.Record) string {
 	case *group.OffsetDelete:
 		return fmt.Sprintf("OffsetDelete group=%q topics=%d expired=%t", r.Group, len(r.Topics), r.Expired)
 	case *group.GroupMeta:
-		return fmt.Sprintf("GroupMeta group=%q sequence=%d phase=%s generation=%d members=%d", r.Group, r.Sequence, phaseNames[r.Phase], r.Generation, len(r.Members))
+		return fmt.Sprintf("GroupMeta group=%q sequence=%d state=%s generation=%d members=%d", r.Group, r.Sequence, stateNames[r.Phase], r.Generation, len(r.Members))
 	case *group.GroupDelete:
 		return fmt.Sprintf("GroupDelete group=%q", r.Group)
 	case *group.TopicUpsert:

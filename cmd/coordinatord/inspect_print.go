@@ -47,10 +47,10 @@ func (a *app) printInspection(f *inspectFlags, out *inspection) error {
 	case f.group != "":
 		return a.printInspectedGroup(&out.Groups[0])
 	}
-	groups := table{heading: []string{"GROUP", "PHASE", "GENERATION", "MEMBERS", "OFFSETS", "SINCE"}}
+	groups := table{heading: []string{"GROUP", "STATE", "GENERATION", "MEMBERS", "OFFSETS", "SINCE"}}
 	for i := range out.Groups {
 		g := &out.Groups[i]
-		groups.add(g.Group, g.Phase, g.Generation, len(g.Members), len(g.Offsets), g.Since)
+		groups.add(g.Group, g.State, g.Generation, len(g.Members), len(g.Offsets), g.Since)
 	}
 	if err := a.printTable(&groups); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (a *app) printEntries(entries []inspectEntry) error {
 
 func (a *app) printInspectedGroup(g *inspectGroup) error {
 	if _, err := fmt.Fprintf(a.stdout, "group %s: %s since %s, generation %d, sequence %d, protocol %s\n",
-		printable(g.Group), g.Phase, g.Since, g.Generation, g.Sequence, cmp.Or(printable(g.Protocol), "none")); err != nil {
+		printable(g.Group), g.State, g.Since, g.Generation, g.Sequence, cmp.Or(printable(g.Protocol), "none")); err != nil {
 		return err
 	}
 	members := table{heading: []string{"MEMBER", "INSTANCE", "CLIENT", "HOST", "SESSION-MS", "REBALANCE-MS"}}

@@ -73,6 +73,11 @@ func TestOperatorCommands(t *testing.T) {
 		r := runCommand(t, nil, "status", "--http", "127.0.0.1:1")
 		require.Equal(t, exitFailed, r.code)
 		require.Contains(t, r.stderr, "127.0.0.1:1")
+		for _, args := range [][]string{{"delete", "g"}, {"reset-offsets", "g", "--all-topics", "--to-latest"}} {
+			r = runCommand(t, nil, append(append([]string{"groups"}, args...), "--bootstrap", "127.0.0.1:1", "--timeout", "2s")...)
+			require.Equal(t, exitFailed, r.code)
+			require.Contains(t, r.stderr, "no daemon answers at --bootstrap 127.0.0.1:1")
+		}
 	})
 	t.Run("list", func(t *testing.T) {
 		r := runCommand(t, nil, "groups", "list", "--http", d.http)
@@ -143,7 +148,7 @@ func TestOperatorCommands(t *testing.T) {
 		before := offset("orders", 0)
 		r, _ := reset("--topic", "orders", "--to-latest", "--execute")
 		require.Equal(t, exitFailed, r.code)
-		require.Contains(t, r.stderr, "has 1 members")
+		require.Contains(t, r.stderr, "has 1 member (Stable)")
 		require.Equal(t, before, offset("orders", 0))
 
 		r = runCommand(t, nil, "groups", "describe", "g", "--http", d.http)

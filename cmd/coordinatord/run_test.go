@@ -122,7 +122,7 @@ func TestUsageErrors(t *testing.T) {
 		"dev takes no Kafka":        {[]string{"dev", "--kafka-brokers", "a:1"}, nil, []string{"--kafka-brokers"}},
 		"groups":                    {[]string{"groups"}, nil, []string{"list", "reset-offsets"}},
 		"groups unknown":            {[]string{"groups", "drop"}, nil, []string{`"drop"`}},
-		"describe nothing":          {[]string{"groups", "describe"}, nil, []string{"arg"}},
+		"describe nothing":          {[]string{"groups", "describe"}, nil, []string{"at least one GROUP"}},
 		"inspect nothing":           {[]string{"inspect"}, nil, []string{"--data-dir"}},
 		"inspect both":              {[]string{"inspect", "--data-dir", "d", "--entries", "--group", "g"}, nil, []string{"--entries", "--group"}},
 		"output":                    {[]string{"groups", "list", "--output", "xml"}, nil, []string{"--output"}},
@@ -133,6 +133,8 @@ func TestUsageErrors(t *testing.T) {
 		"reset both topics":         {[]string{"groups", "reset-offsets", "g", "--to-earliest", "--topic", "t", "--all-topics"}, nil, []string{"--topic", "--all-topics"}},
 		"reset both ways":           {[]string{"groups", "reset-offsets", "g", "--to-earliest", "--topic", "t", "--execute", "--dry-run"}, nil, []string{"--execute", "--dry-run"}},
 		"reset negative":            {[]string{"groups", "reset-offsets", "g", "--to-offset", "-1", "--topic", "t"}, nil, []string{"--to-offset"}},
+		"reset no group":            {[]string{"groups", "reset-offsets", "--topic", "t", "--to-latest"}, nil, []string{"one GROUP"}},
+		"reset bad time":            {[]string{"groups", "reset-offsets", "g", "--topic", "t", "--to-datetime", "yesterday"}, nil, []string{"--to-datetime", `"yesterday"`}},
 		"reset false":               {[]string{"groups", "reset-offsets", "g", "--to-latest=false", "--topic", "t"}, nil, []string{"--to-latest"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -157,10 +159,11 @@ func TestSecretsAreNotShown(t *testing.T) {
 	cmd := &cobra.Command{}
 	d.registerKafka(cmd)
 	require.NoError(t, cmd.Flags().Parse([]string{"--kafka-sasl-password=hunter2", "--kafka-sasl-oauth-token=hunter2", "--kafka-sasl-username=u"}))
-	settings := effective(cmd.Flags())
+	settings := given(cmd.Flags())
 	require.Equal(t, "(secret)", settings["kafka-sasl-password"])
 	require.Equal(t, "(secret)", settings["kafka-sasl-oauth-token"])
 	require.Equal(t, "u", settings["kafka-sasl-username"])
+	require.NotContains(t, settings, "kafka-security-protocol", "nobody gave it")
 }
 
 // parse runs the settings of serve through flags, environment and file, without starting anything.

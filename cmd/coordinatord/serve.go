@@ -27,7 +27,7 @@ stops accepting, finishes what is in flight and exits 0; a second signal exits a
 			}
 			outliveReaders()
 			log := newLogger(d.logFormat, d.logLevel, a.stderr)
-			log.Info("settings", zap.String("version", version()), zap.Any("settings", effective(cmd.Flags())))
+			log.Info("starting", zap.String("version", version()), zap.String("data_dir", cfg.DataDir), zap.Any("settings", given(cmd.Flags())))
 			return daemon.Run(cmd.Context(), cfg, log, a.announce)
 		}),
 	}
