@@ -46,16 +46,16 @@ func Check(ctx context.Context, cfg DirectoryConfig, bootstrap string, log *zap.
 		}
 	}
 	if _, err := d.refreshBrokers(ctx); err != nil {
-		c.bad("The daemon's own client has no success: %v.", err)
+		c.bad("The daemon's own client cannot ask Kafka which brokers there are: %v.", err)
 		return c.findings
 	}
 	table := d.Table()
-	c.good("The Kafka cluster is %q with %d brokers.", table.clusterID, len(table.brokers))
 	ids := make([]int32, 0, len(table.brokers))
 	for id := range table.brokers {
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
+	c.good("The Kafka cluster is %q; its live brokers are %v.", table.clusterID, ids)
 	for _, id := range ids {
 		c.broker(ctx, d, table.brokers[id])
 	}
