@@ -474,6 +474,28 @@ func TestAnswerAfterTheConnectionHasEnded(t *testing.T) {
 	answer(h) // goes nowhere and harms nobody
 }
 
+// TestAnswersWhileTheConnectionEnds: the coordinator does not know that a client has gone, and answers what it still has
+// while the connection clears its queue.
+func TestAnswersWhileTheConnectionEnds(t *testing.T) {
+	r := newRig(t, Config{DrainTimeout: time.Millisecond})
+	const n = 100 // more than a ring keeps once it is empty
+	var reqs []*Request
+	for i := range int32(n) {
+		r.write(heartbeat(i))
+		reqs = append(reqs, r.take())
+	}
+	var answers sync.WaitGroup
+	answers.Go(func() {
+		<-r.up.closed
+		for _, req := range reqs {
+			answer(req)
+		}
+	})
+	require.NoError(t, r.nc.Close())
+	require.ErrorIs(t, r.ended(), errDrain)
+	answers.Wait()
+}
+
 func TestHalfClosedClientGetsItsAnswers(t *testing.T) {
 	r := newRig(t, Config{})
 	r.write(heartbeat(1), metadata(2))
@@ -622,6 +644,21 @@ func TestHeldBytesAreBounded(t *testing.T) {
 	r.write(request(3, big))
 	r.eof()
 	require.ErrorContains(t, r.ended(), "at most 4096 are held")
+}
+
+// TestPipelinedBytesAreBounded: a client that sends many large commits at once does not put all of them before the others'.
+func TestPipelinedBytesAreBounded(t *testing.T) {
+	r := newRig(t, Config{})
+	commit := kmsg.NewPtrOffsetCommitRequest()
+	commit.Version, commit.Group = 8, string(bytes.Repeat([]byte{'g'}, 30_000))
+	r.write(request(1, commit), request(2, commit), request(3, commit), heartbeat(4))
+	first, second := r.take(), r.take()
+	r.idle()
+	answer(first)
+	answer(r.take())
+	answer(second)
+	answer(r.take())
+	r.expect(1, 2, 3, 4)
 }
 
 // TestLargeRequestsShareTheirRoom: what many small elements may take when decoded is bounded for all connections together.

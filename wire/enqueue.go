@@ -64,9 +64,13 @@ func (c *Conn) enqueue(e entry) error {
 	return nil
 }
 
+// pipelineBytes bounds the commits of one connection that are under way at the same time, and so the work that a client can
+// put before that of all others.
+const pipelineBytes = 64 << 10
+
 func (c *Conn) mustWait(e entry, own bool) bool {
 	if c.queue.n >= c.cfg.MaxInFlight || c.held > 0 && c.held+int64(e.held) > int64(c.cfg.MaxHeldBytes) {
 		return true
 	}
-	return own && c.own > 0 && (c.exclusive || !pipelined(e.Key))
+	return own && c.own > 0 && (c.exclusive || !pipelined(e.Key) || c.held+int64(e.held) > pipelineBytes)
 }
