@@ -54,11 +54,11 @@ func heartbeatSequences(add adder) {
 		add(at("session expires"), "3.48 3.6 8.19 8.60", only(keyHeartbeat), func(s *Script) {
 			g := s.Group("g", e)
 			a, b := g.Member("a"), g.Member("b")
-			b.Session = 1200
+			b.Session = 3000
 			g.Stable(a, b)
 			start := g.began
 			g.Await("PreparingRebalance", 1)
-			s.Timed("the session of b", start, 1200*time.Millisecond)
+			s.Timed("the session of b", start, 3*time.Second)
 			b.Heartbeat().Want(25)
 			a.Heartbeat().Want(27)
 			a.Join().Joined()
@@ -134,16 +134,15 @@ func heartbeatSequences(add adder) {
 		add(at("the absent are dropped at the rebalance timeout"), "3.11 3.12 8.29 1.9 3.54 9.T5", only(keyJoinGroup), func(s *Script) {
 			g := s.Group("g", e)
 			a, b, c := g.Member("a"), g.Member("b"), g.Member("c")
-			a.Rebalance, b.Rebalance, c.Rebalance = 1000, 1500, 700
+			a.Rebalance, b.Rebalance, c.Rebalance = 3000, 4000, 2500
 			if e == 0 {
 				// Version 0 has no rebalance timeout: the session's serves.
-				a.Session, b.Session, c.Session = 10000, 2500, 2500
-				a.Session = 2500
+				a.Session, b.Session, c.Session = 5000, 5000, 5000
 			}
 			g.Stable(a, b, c)
-			want := 1500 * time.Millisecond
+			want := 4 * time.Second
 			if e == 0 {
-				want = 2500 * time.Millisecond
+				want = 5 * time.Second
 				b.Heartbeat().Want(0)
 				c.Heartbeat().Want(0)
 			}
@@ -151,9 +150,10 @@ func heartbeatSequences(add adder) {
 			ja := a.Join()
 			g.Await("PreparingRebalance", 3)
 			if e == 0 {
-				s.Pause(time.Second)
+				s.Pause(1500 * time.Millisecond)
 				b.Heartbeat().Want(27)
 				c.Heartbeat().Want(27)
+				s.OnTime(start, 4500*time.Millisecond)
 			}
 			r := ja.Between(start, want, want)
 			ja.adopt(asJoin(r))
@@ -164,9 +164,9 @@ func heartbeatSequences(add adder) {
 		add(at("the leader is dropped, another leads"), "3.12 3.13 3.16 8.30", only(keyJoinGroup), func(s *Script) {
 			g := s.Group("g", e)
 			a, b := g.Member("a"), g.Member("b")
-			a.Rebalance, b.Rebalance = 1200, 1200
+			a.Rebalance, b.Rebalance = 4000, 4000
 			if e == 0 {
-				a.Session, b.Session = 1800, 1800
+				a.Session, b.Session = 4000, 4000
 			}
 			g.Stable(a, b)
 			b.Protos = protos("range", "changed")
@@ -188,14 +188,14 @@ func heartbeatSequences(add adder) {
 		add(at("expiry of the absent completes the join phase"), "3.52 9.T6 3.7", only(keyJoinGroup), func(s *Script) {
 			g := s.Group("g", e)
 			a, b := g.Member("a"), g.Member("b")
-			b.Session = 1200
+			b.Session = 3000
 			if e == 0 {
 				a.Session = 20000
 			}
 			g.Stable(a, b)
 			start := g.began
 			ja := a.Join()
-			r := ja.Between(start, 1200*time.Millisecond, 1200*time.Millisecond)
+			r := ja.Between(start, 3*time.Second, 3*time.Second)
 			ja.adopt(asJoin(r))
 			s.Check(len(a.Members) == 1, "%d members", len(a.Members))
 			b.Heartbeat().Want(25)

@@ -229,12 +229,12 @@ func rejoinSequences(add adder) {
 			g := s.Group("g", e)
 			a, p := g.Member("a"), g.Member("p")
 			g.Stable(a)
-			p.Session = 1500
+			p.Session = 4000
 			p.FetchID()
 			start := time.Now()
 			ja := a.Join()
 			ja.Silent(lull)
-			ja.Between(start, 1500*time.Millisecond, 1500*time.Millisecond)
+			ja.Between(start, 4*time.Second, 4*time.Second)
 			p.Join().Want(25)
 		})
 		add(at("leaves"), "2.29 3.52 8.16", only(keyJoinGroup, keyLeaveGroup), func(s *Script) {

@@ -207,11 +207,11 @@ func staticSequences(add adder) {
 		add(at("a session that expires removes it"), "3.40 3.48 8.45 8.60", only(keyJoinGroup), func(s *Script) {
 			g := s.Group("g", e)
 			a, b := g.Static("a", "i1"), g.Static("b", "i2")
-			b.Session = 1200
+			b.Session = 3000
 			g.Stable(a, b)
 			start := g.began
 			g.Await("PreparingRebalance", 1)
-			s.Timed("the session of b", start, 1200*time.Millisecond)
+			s.Timed("the session of b", start, 3*time.Second)
 			b.Heartbeat().Want(25)
 			a.Join().Joined()
 		})
@@ -219,12 +219,12 @@ func staticSequences(add adder) {
 			g := s.Group("g", e)
 			a, b, d := g.Static("a", "i1"), g.Static("b", "i2"), g.Member("d")
 			for _, m := range []*Member{a, b, d} {
-				m.Rebalance = 1500
+				m.Rebalance = 4000
 			}
 			g.Stable(a, b, d)
 			start := time.Now()
 			ja := a.Join()
-			ja.Between(start, 1500*time.Millisecond, 1500*time.Millisecond)
+			ja.Between(start, 4*time.Second, 4*time.Second)
 			x := g.Describe(a.conn)
 			s.Check(len(x.Members) == 2, "%d members", len(x.Members))
 			d.Heartbeat().Want(25)
@@ -235,12 +235,12 @@ func staticSequences(add adder) {
 		add(at("leader stays away"), "3.13 3.16 8.30", only(keyJoinGroup), func(s *Script) {
 			g := s.Group("g", e)
 			a, b := g.Static("a", "i1"), g.Static("b", "i2")
-			a.Rebalance, b.Rebalance = 1500, 1500
+			a.Rebalance, b.Rebalance = 4000, 4000
 			g.Stable(a, b)
 			b.Protos = protos("range", "changed")
 			start := time.Now()
 			jb := b.Join()
-			r := jb.Between(start, 1500*time.Millisecond, 1500*time.Millisecond).(*kmsg.JoinGroupResponse)
+			r := jb.Between(start, 4*time.Second, 4*time.Second).(*kmsg.JoinGroupResponse)
 			jb.adopt(r)
 			s.Check(r.LeaderID == b.ID && len(r.Members) == 2, "leader %q, %d members", r.LeaderID, len(r.Members))
 		})

@@ -99,9 +99,9 @@ func syncSequences(add adder) {
 		add(at("leader fails, members hear of the next rebalance"), "3.27 8.53 3.48 3.52", only(keySyncGroup), func(s *Script) {
 			g := s.Group("g", e)
 			a, b := g.Member("a"), g.Member("b")
-			a.Session = 1500
+			a.Session = 4000
 			if e == 0 {
-				a.Rebalance, b.Rebalance = 1500, 60000
+				a.Rebalance, b.Rebalance = 4000, 60000
 			}
 			g.completing(a, b)
 			sb := b.Sync()
@@ -127,26 +127,29 @@ func syncSequences(add adder) {
 			add(at("those who do not sync are removed"), "3.46 8.54", only(keySyncGroup), func(s *Script) {
 				g := s.Group("g", e)
 				a, b := g.Member("a"), g.Member("b")
-				a.Rebalance, b.Rebalance = 1500, 1500
+				a.Rebalance, b.Rebalance = 4000, 4000
 				g.completing(a, b)
 				start := g.began
 				a.Sync(a.ID, "x", b.ID, "y").Want(0)
 				a.Heartbeat().Want(0)
 				g.Await("PreparingRebalance", 1)
-				s.Timed("the time to sync", start, 1500*time.Millisecond)
+				gone := time.Now()
+				s.Timed("the time to sync", start, 4*time.Second)
 				a.Heartbeat().Want(27)
 				b.Heartbeat().Want(25)
 				b.Sync().Want(25)
-				a.Join().Joined()
+				ja := a.Join()
+				s.inTime(ja, gone, 3500*time.Millisecond)
+				ja.Joined()
 			})
 			add(at("nobody syncs"), "3.46 8.54 3.4", only(keySyncGroup), func(s *Script) {
 				g := s.Group("g", e)
 				a, b := g.Member("a"), g.Member("b")
-				a.Rebalance, b.Rebalance = 1500, 1500
+				a.Rebalance, b.Rebalance = 4000, 4000
 				g.completing(a, b)
 				start := g.began
 				g.Await("Empty", 0)
-				s.Timed("the time to sync", start, 1500*time.Millisecond)
+				s.Timed("the time to sync", start, 4*time.Second)
 				a.Sync().Want(25)
 				n := g.Member("n")
 				n.Enter().Joined()
@@ -155,11 +158,11 @@ func syncSequences(add adder) {
 			add(at("the leader does not sync"), "3.46 8.54", only(keySyncGroup), func(s *Script) {
 				g := s.Group("g", e)
 				a, b := g.Member("a"), g.Member("b")
-				a.Rebalance, b.Rebalance = 1500, 1500
+				a.Rebalance, b.Rebalance = 4000, 4000
 				g.completing(a, b)
 				start := g.began
 				sb := b.Sync()
-				sb.Between(start, 1500*time.Millisecond, 1500*time.Millisecond)
+				sb.Between(start, 4*time.Second, 4*time.Second)
 				a.Heartbeat().Want(25)
 				b.Join().Joined()
 				s.Check(b.Leader == b.ID, "leader %q", b.Leader)
@@ -167,9 +170,9 @@ func syncSequences(add adder) {
 			add(at("all synced, the timer is off"), "3.46 8.55", only(keySyncGroup), func(s *Script) {
 				g := s.Group("g", e)
 				a, b := g.Member("a"), g.Member("b")
-				a.Rebalance, b.Rebalance = 1000, 1000
+				a.Rebalance, b.Rebalance = 3000, 3000
 				g.Stable(a, b)
-				s.Pause(1500 * time.Millisecond)
+				s.Pause(4 * time.Second)
 				a.Heartbeat().Want(0)
 				b.Heartbeat().Want(0)
 			})
