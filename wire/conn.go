@@ -77,10 +77,12 @@ func (c *Conn) Run() error {
 	c.ready.Signal()
 	c.mu.Unlock()
 	<-written
-	for ; c.queue.n > 0; c.queue.pop() { // nobody else uses the queue now
+	c.mu.Lock() // answers may still come, from any goroutine
+	for ; c.queue.n > 0; c.queue.pop() {
 		e := c.queue.first()
 		c.giveLarge(e.large, e.held)
 	}
+	c.mu.Unlock()
 	c.rd.Release()
 	c.wr.Release()
 	c.count()
