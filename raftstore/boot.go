@@ -37,7 +37,7 @@ func openFiles(cfg *Config, p *poison) (f *files, damage, err error) {
 	}()
 	var store closableLog
 	if cfg.LogStore == LogStoreWAL {
-		store, err = openWALLog(filepath.Join(f.dir, "wal"), newHCLog(cfg.Logger))
+		store, err = openWALLog(filepath.Join(f.dir, "wal"), newHCLog(cfg.Logger, cfg.lone()))
 	} else {
 		store, err = openBoltLog(filepath.Join(f.dir, "log.db"))
 	}
@@ -51,7 +51,7 @@ func openFiles(cfg *Config, p *poison) (f *files, damage, err error) {
 	if f.stable, err = openBoltStable(filepath.Join(f.dir, "stable.db"), p); err != nil {
 		return f, nil, err
 	}
-	if f.snapshots, err = openSnapshots(f.dir, newHCLog(cfg.Logger)); err != nil {
+	if f.snapshots, err = openSnapshots(f.dir, newHCLog(cfg.Logger, cfg.lone())); err != nil {
 		return f, nil, err
 	}
 	f.state, err = openState(f.statePath())

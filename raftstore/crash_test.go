@@ -122,7 +122,7 @@ func replay(t *testing.T, cfg Config) map[string][]byte {
 	var log closableLog
 	var err error
 	if cfg.LogStore == LogStoreWAL {
-		log, err = openWALLog(filepath.Join(dir, "wal"), newHCLog(cfg.Logger))
+		log, err = openWALLog(filepath.Join(dir, "wal"), newHCLog(cfg.Logger, cfg.lone()))
 	} else {
 		log, err = openBoltLog(filepath.Join(dir, "log.db"))
 	}

@@ -14,11 +14,28 @@ import (
 type hcLog struct {
 	zap     *zap.Logger
 	name    string
+	lone    bool // a vote of one is no news: its lines are for debugging
 	implied []any
 }
 
-func newHCLog(z *zap.Logger) hclog.Logger {
-	return &hcLog{zap: z.Named("raft").WithOptions(zap.AddCallerSkip(2)), name: "raft"}
+func newHCLog(z *zap.Logger, lone bool) hclog.Logger {
+	return &hcLog{zap: z.Named("raft").WithOptions(zap.AddCallerSkip(2)), name: "raft", lone: lone}
+}
+
+// electionLines are what Raft warns of at an election. A node that votes alone elects itself at every start, and again
+// when the machine was too busy to let it do so within the timeout.
+var electionLines = map[string]bool{
+	"heartbeat timeout reached, starting election":  true,
+	"Election timeout reached, restarting election": true,
+}
+
+// level is what a line of Raft is worth here.
+func (h *hcLog) level(l hclog.Level, msg string) zapcore.Level {
+	z := zapLevel(l)
+	if h.lone && (z == zapcore.InfoLevel || z == zapcore.WarnLevel && electionLines[msg]) {
+		return zapcore.DebugLevel
+	}
+	return z
 }
 
 func zapLevel(l hclog.Level) zapcore.Level {
@@ -39,7 +56,7 @@ func (h *hcLog) Log(level hclog.Level, msg string, args ...any) {
 	if level == hclog.Off {
 		return
 	}
-	if e := h.zap.Check(zapLevel(level), msg); e != nil {
+	if e := h.zap.Check(h.level(level, msg), msg); e != nil {
 		e.Write(zapFields(args)...)
 	}
 }
@@ -86,11 +103,11 @@ func (h *hcLog) Name() string       { return h.name }
 
 func (h *hcLog) With(args ...any) hclog.Logger {
 	implied := append(append([]any(nil), h.implied...), args...)
-	return &hcLog{zap: h.zap.With(zapFields(args)...), name: h.name, implied: implied}
+	return &hcLog{zap: h.zap.With(zapFields(args)...), name: h.name, lone: h.lone, implied: implied}
 }
 
 func (h *hcLog) Named(name string) hclog.Logger {
-	return &hcLog{zap: h.zap.Named(name), name: h.name + "." + name, implied: h.implied}
+	return &hcLog{zap: h.zap.Named(name), name: h.name + "." + name, lone: h.lone, implied: h.implied}
 }
 
 func (h *hcLog) ResetNamed(name string) hclog.Logger { return h.Named(name) }

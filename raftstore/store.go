@@ -194,7 +194,7 @@ func (s *Store) raftConfig() *raft.Config {
 	c.NoSnapshotRestoreOnStart = true // boot has loaded the newest copy there is
 	c.NoLegacyTelemetry = true
 	c.NotifyCh = s.notify
-	c.Logger = newHCLog(s.cfg.Logger)
+	c.Logger = newHCLog(s.cfg.Logger, s.cfg.lone())
 	return c
 }
 

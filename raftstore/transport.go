@@ -41,7 +41,7 @@ func newTransport(cfg *Config) (raft.Transport, io.Closer, error) {
 	}
 	layer := newStreamLayer(l, cfg.Shard, cfg.advertised())
 	t := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		ServerAddressProvider: peerAddresses(cfg.Peers), Logger: newHCLog(cfg.Logger), Stream: layer,
+		ServerAddressProvider: peerAddresses(cfg.Peers), Logger: newHCLog(cfg.Logger, cfg.lone()), Stream: layer,
 		MaxPool: transportPool, Timeout: transportTimeout,
 	})
 	return t, t, nil
