@@ -105,7 +105,7 @@ func (r *Reader) open() error {
 		r.faults = append(r.faults, err)
 	}
 	if r.inUse && len(list) == 0 {
-		return fmt.Errorf("%w: and it has no snapshot yet, which is all that could be read", ErrInUse)
+		return fmt.Errorf("%w, and it has no snapshot yet, which is all that could be read of it", ErrInUse)
 	}
 	return fmt.Errorf("%w: no copy of the state in %s can be read: %w", ErrDamaged, r.dir, errors.Join(r.faults...))
 }
