@@ -4,6 +4,8 @@ GO ?= go
 TOOL = $(GO) tool -modfile=internal/tools/go.mod
 FUZZTIME ?= 30s
 INTEROP ?= full
+KILLS ?= 100
+KILLS_WAL ?= 20
 
 .PHONY: help
 help: ## show this list
@@ -45,9 +47,9 @@ bench-go: ## Go benchmarks; compare two runs with benchstat
 	$(TOOL) benchstat bench-go.txt
 
 .PHONY: crash
-crash: ## 100 times kill -9 under commit load: nothing acknowledged is lost
-	$(GO) test -count=1 -v -timeout 30m -run TestAcknowledgedCommitsSurviveKill9 ./internal/crash -kills 100
-	$(GO) test -count=1 -v -timeout 30m -run TestAcknowledgedCommitsSurviveKill9 ./internal/crash -kills 20 -raft-log-store wal
+crash: ## kill -9 under commit load, KILLS (100) times, and KILLS_WAL (20) with raft-wal: nothing acknowledged is lost
+	$(GO) test -count=1 -v -timeout 30m -run TestAcknowledgedCommitsSurviveKill9 ./internal/crash -kills $(KILLS)
+	$(GO) test -count=1 -v -timeout 30m -run TestAcknowledgedCommitsSurviveKill9 ./internal/crash -kills $(KILLS_WAL) -raft-log-store wal
 
 .PHONY: durability
 durability: ## count the syncs of a serial client's commits (needs strace), and see a planted lack of them
