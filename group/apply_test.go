@@ -202,3 +202,36 @@ func TestCommitToAGroupThatIsGoneIsAnsweredByVersion(t *testing.T) {
 		require.Equal(t, &CommitResult{Code: want}, fx.Replies[0].Result)
 	}
 }
+
+// A commit that is on its way to the log when the sweep looks stands before the removal there, and must survive it: its
+// client hears that it is stored.
+func TestSweepLeavesACommitInFlight(t *testing.T) {
+	cfg := DefaultConfig()
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	m := New(cfg)
+	m.Lead(now)
+	commit := func(offset int64) Proposal {
+		fx := m.Step(now, &Commit{Req: 1, Version: 8, Group: "g", Generation: -1, Retention: -1, Topics: []OffsetTopic{
+			{Name: "t", Partitions: []OffsetPartition{{Partition: 0, Offset: offset}, {Partition: 1, Offset: offset}}[:1+offset%2]},
+		}})
+		require.Len(t, fx.Proposals, 1)
+		return fx.Proposals[0]
+	}
+	land := func(p Proposal) Outcome {
+		o := m.Apply(p.Record)
+		m.Step(now, Committed{Token: p.Token, Outcome: o})
+		return o
+	}
+	land(commit(11)) // of two partitions
+	now = now.Add(cfg.OffsetsRetention)
+	onItsWay := commit(20) // of the first
+	fx := m.Step(now, Tick{})
+	require.Len(t, fx.Proposals, 1, "the sweep has seen both offsets expire")
+	sweep := fx.Proposals[0]
+	require.Zero(t, land(onItsWay).Code)
+	require.Equal(t, 1, land(sweep).Removed)
+	require.Equal(t, []FetchedPartition{
+		{Partition: 0, Offset: 20},
+		{Partition: 1, Offset: -1, LeaderEpoch: -1},
+	}, m.fetchTopics(m.find("g").image, []PartitionSet{{Topic: "t", Partitions: []int32{0, 1}}})[0].Partitions)
+}

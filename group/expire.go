@@ -37,22 +37,23 @@ func (m *Machine) sweepGroup(g *group) {
 		return
 	}
 	empty := g.state() == stateEmpty
-	topics, count := m.expired(g)
+	topics, count, newest := m.expired(g)
 	if count == 0 && (!empty || len(g.image.topics) > 0) {
 		return
 	}
 	m.awake(g)
 	f := m.proposeMeta(g, flightExpire, &OffsetDelete{
-		Group: g.name, Topics: topics, Expired: true, Before: m.wall, DropEmpty: empty,
+		Group: g.name, Topics: topics, Expired: true, Before: newest, DropEmpty: empty,
 	})
 	f.count = count
 }
 
-// expired lists the offsets of a group that have expired by now.
-func (m *Machine) expired(g *group) ([]PartitionSet, int) {
+// expired lists the offsets of a group that have expired by now, with their number and the newest of their commit times:
+// a commit that is still on its way to the log is newer, and the removal that comes behind it there must leave it.
+func (m *Machine) expired(g *group) (out []PartitionSet, count int, newest int64) {
 	im := g.image
 	if len(im.topics) == 0 {
-		return nil, 0
+		return nil, 0, 0
 	}
 	since := int64(-1) // -1: each offset counts from its own commit
 	var topicsInUse subscribed
@@ -62,10 +63,10 @@ func (m *Machine) expired(g *group) ([]PartitionSet, int) {
 		since = im.stateTime
 	case state == stateStable && im.protocolType == consumerProtocol:
 		if topicsInUse = im.subscribed(); topicsInUse.unknown {
-			return nil, 0
+			return nil, 0, 0
 		}
 	default:
-		return nil, 0
+		return nil, 0, 0
 	}
 	retention := m.cfg.OffsetsRetention.Milliseconds()
 	isExpired := func(o *offsets, p offset) bool {
@@ -78,8 +79,6 @@ func (m *Machine) expired(g *group) ([]PartitionSet, int) {
 		}
 		return m.wall-base >= retention
 	}
-	var out []PartitionSet
-	count := 0
 	for i := 0; i < len(im.topics); {
 		name := im.topics[i].topic.name
 		same := im.named(name)
@@ -90,9 +89,16 @@ func (m *Machine) expired(g *group) ([]PartitionSet, int) {
 		if set := expiredPartitions(same, isExpired); len(set) > 0 {
 			out = append(out, PartitionSet{Topic: name, Partitions: set})
 			count += len(set)
+			for _, o := range same {
+				for _, partition := range set {
+					if p, ok := o.get(partition); ok {
+						newest = max(newest, p.commitTime)
+					}
+				}
+			}
 		}
 	}
-	return out, count
+	return out, count, newest
 }
 
 // expiredPartitions lists the partitions of one topic that have expired under each id that they are held by.
