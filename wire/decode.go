@@ -4,10 +4,14 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/twmb/franz-go/pkg/kbin"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-var errNoAnswer = errors.New("the request has no answer")
+var (
+	errNoAnswer = errors.New("the request has no answer")
+	errCut      = errors.New("it ends too early, or a length in it is wrong")
+)
 
 // unsafeReader is the form of decoding in which strings alias the bytes they were read from.
 type unsafeReader interface {
@@ -33,6 +37,9 @@ func Decode(key, version int16, body []byte) (kmsg.Request, error) {
 	}
 	if err == nil {
 		err = checkNulls(msg, body)
+	}
+	if errors.Is(err, kbin.ErrNotEnoughData) {
+		err = errCut
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s request, version %d, of %d bytes: %w", kmsg.NameForKey(key), version, len(body), err)
