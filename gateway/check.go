@@ -46,7 +46,7 @@ func Check(ctx context.Context, cfg DirectoryConfig, bootstrap string, log *zap.
 		}
 	}
 	if _, err := d.refreshBrokers(ctx); err != nil {
-		c.bad("The daemon's own client cannot ask Kafka which brokers there are: %v.", err)
+		c.bad("The daemon's own client fails: %v.", err)
 		return c.findings
 	}
 	table := d.Table()

@@ -96,7 +96,7 @@ func TestCheckWithoutKafka(t *testing.T) {
 	text := bad(Check(ctx, cfg, "", zap.NewNop()))
 	require.Contains(t, text, "does not speak Kafka's protocol in plain text")
 	require.Contains(t, text, "connection refused")
-	require.Contains(t, text, "The daemon's own client cannot ask Kafka")
+	require.Contains(t, text, "The daemon's own client fails: ask Kafka")
 
 	require.Contains(t, bad(Check(ctx, DirectoryConfig{}, "", zap.NewNop())), "The configuration is wrong: no address of a Kafka broker is given.")
 }

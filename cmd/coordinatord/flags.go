@@ -142,13 +142,13 @@ func readSecret(path string) (string, error) {
 	return s, nil
 }
 
-// given lists, for the log, the settings that somebody chose, wherever; the others have the defaults of this version.
-// Secrets are not shown.
+// given lists, for the log, the settings that somebody chose, wherever; the others have the defaults of this version. The
+// line names the data directory by itself, and secrets are not shown.
 func given(fs *pflag.FlagSet) map[string]string {
 	out := make(map[string]string)
 	fs.Visit(func(f *pflag.Flag) {
 		switch {
-		case f.Annotations[commandLineOnly] != nil:
+		case f.Name == "data-dir" || f.Annotations[commandLineOnly] != nil:
 		case f.Annotations[secret] != nil && f.Value.String() != "":
 			out[f.Name] = "(secret)"
 		default:
