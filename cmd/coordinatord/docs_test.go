@@ -60,7 +60,7 @@ func TestOperationsPage(t *testing.T) {
 			t.Errorf("%s is not there", m[1])
 		}
 	}
-	for _, path := range []string{"/livez", "/readyz", "/metrics", "/v1/cluster", "/v1/groups", "/v1/groups/g"} {
+	for _, path := range []string{"/livez", "/readyz", "/metrics", "/v1/cluster", "/v1/kafka", "/v1/groups", "/v1/groups/g"} {
 		status, _ := d.get(path)
 		require.Contains(t, []int{http.StatusOK, http.StatusNotFound}, status)
 		require.Contains(t, page, "\n| `"+regexp.MustCompile(`/g$`).ReplaceAllString(path, "/{group}")+"` |")

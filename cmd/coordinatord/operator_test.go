@@ -63,6 +63,7 @@ func TestOperatorCommands(t *testing.T) {
 		r := runCommand(t, nil, "status", "--http", d.http)
 		require.Equal(t, exitOK, r.code, r.stderr)
 		require.Contains(t, r.stdout, "ready: yes")
+		require.Regexp(t, `(?m)^Kafka: cluster \S+, brokers 0-1$`, r.stdout)
 		require.Contains(t, r.stdout, d.bootstrap)
 		r = runCommand(t, []string{"COORDINATORD_HTTP=" + d.http}, "status", "--output", "json")
 		require.Equal(t, exitOK, r.code, r.stderr)

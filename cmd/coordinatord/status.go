@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 type statusReport struct {
 	httpapi.Cluster
 	httpapi.Readiness
+	Kafka         httpapi.Kafka  `json:"kafka"`
 	GroupsByState map[string]int `json:"groups_by_state"`
 }
 
@@ -45,6 +47,9 @@ func (a *app) status(ctx context.Context, c *clientFlags) error {
 		return fmt.Errorf("what answers at %s is no coordinatord", c.http)
 	}
 	if err := c.get(ctx, "/v1/cluster", &report.Cluster, ""); err != nil {
+		return err
+	}
+	if err := c.get(ctx, "/v1/kafka", &report.Kafka, ""); err != nil {
 		return err
 	}
 	if report.Ready {
@@ -81,10 +86,16 @@ func (a *app) printStatus(output format, r *statusReport) error {
 	if _, err := fmt.Fprintf(a.stdout, "node %d, leader %s, term %d\nready: %s\n", r.NodeID, leader, r.Term, ready); err != nil {
 		return err
 	}
+	if _, err := fmt.Fprintf(a.stdout, "Kafka: %s\n", kafkaText(&r.Kafka)); err != nil {
+		return err
+	}
 	nodes := table{heading: []string{"NODE", "ROLE", "BOOTSTRAP", "RAFT", "VOTER"}}
 	for _, n := range r.Nodes {
 		role := "follower"
-		if n.ID == r.LeaderID {
+		switch r.LeaderID {
+		case 0:
+			role = "-"
+		case n.ID:
 			role = "leader"
 		}
 		nodes.add(n.ID, role, n.Bootstrap, n.Raft, n.Voter)
@@ -103,4 +114,15 @@ func (a *app) printStatus(output format, r *statusReport) error {
 		groups.add(0, "")
 	}
 	return a.printTable(&groups)
+}
+
+func kafkaText(k *httpapi.Kafka) string {
+	switch {
+	case k.Reachable:
+		return fmt.Sprintf("cluster %s, brokers %s", printable(k.ClusterID), joinInts(k.Brokers))
+	case k.ClusterID == "":
+		return "has not answered yet: " + cmp.Or(printable(k.Error), "it is being asked")
+	default:
+		return fmt.Sprintf("cluster %s does not answer: %s", printable(k.ClusterID), printable(k.Error))
+	}
 }

@@ -64,6 +64,7 @@ type process struct {
 
 	http      *httpapi.Server
 	directory *gateway.Directory
+	shown     atomic.Pointer[gateway.Directory] // directory, once there is one
 	loop      atomic.Pointer[coordinator.Loop]
 	store     atomic.Pointer[raftstore.Store]
 	server    atomic.Pointer[gateway.Server]
@@ -163,6 +164,7 @@ func (p *process) startDirectory() error {
 		return err
 	}
 	p.directory = directory
+	p.shown.Store(directory)
 	p.restoreBrokers()
 	p.directory.Start(p.ctx)
 	return nil
@@ -183,14 +185,14 @@ const kafkaPatience = 3 * time.Second
 // findKafka returns Kafka's cluster.id: from Kafka, or, if it does not answer, from what the last run knew. A daemon that
 // knows nothing waits, for it could serve nobody.
 func (p *process) findKafka(ctx context.Context) (clusterID string, answered bool, err error) {
-	wait := ctx
 	known := p.directory.Table().ClusterID()
-	if known != "" {
-		var cancel context.CancelFunc
-		wait, cancel = context.WithTimeout(ctx, kafkaPatience)
-		defer cancel()
-	}
+	wait, cancel := context.WithTimeout(ctx, kafkaPatience)
+	defer cancel()
 	clusterID, err = p.directory.Cluster(wait)
+	if known == "" && wait.Err() != nil && ctx.Err() == nil {
+		p.log.Warn("Kafka does not answer: nothing is served until it does, since nothing is known of it yet", zap.Error(err))
+		clusterID, err = p.directory.Cluster(ctx)
+	}
 	if err == nil {
 		p.log.Info("Kafka answers", zap.String("cluster_id", clusterID), zap.Int32s("brokers", p.directory.Table().IDs()))
 		return clusterID, true, nil

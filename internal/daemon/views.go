@@ -28,6 +28,20 @@ func (p *process) Cluster() httpapi.Cluster {
 	return c
 }
 
+// Kafka implements httpapi.Source.
+func (p *process) Kafka() httpapi.Kafka {
+	directory := p.shown.Load()
+	if directory == nil {
+		return httpapi.Kafka{}
+	}
+	table, err := directory.Table(), directory.Err()
+	k := httpapi.Kafka{ClusterID: table.ClusterID(), Reachable: err == nil && len(table.IDs()) > 0, Brokers: table.IDs()}
+	if err != nil {
+		k.Error = err.Error()
+	}
+	return k
+}
+
 // Reasons implements httpapi.Source.
 func (p *process) Reasons() []string {
 	p.mu.Lock()

@@ -32,6 +32,7 @@ var ErrUnavailable = errors.New("not available now")
 // Source answers the views. Its methods are called from many goroutines.
 type Source interface {
 	Cluster() Cluster
+	Kafka() Kafka
 	// Reasons says why the daemon is not ready; none: it is.
 	Reasons() []string
 	Groups(ctx context.Context) ([]GroupSummary, error)
@@ -100,6 +101,7 @@ func Handler(src Source, opts Options, log *zap.Logger) http.Handler {
 	get("/livez", http.HandlerFunc(v.live))
 	get("/readyz", http.HandlerFunc(v.ready))
 	get("/v1/cluster", http.HandlerFunc(v.cluster))
+	get("/v1/kafka", http.HandlerFunc(v.kafka))
 	get("/v1/groups", http.HandlerFunc(v.groups))
 	get("/v1/groups/{group}", http.HandlerFunc(v.group))
 	if opts.Metrics != nil {

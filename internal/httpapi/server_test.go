@@ -27,6 +27,7 @@ type fakeSource struct {
 }
 
 func (s *fakeSource) Cluster() Cluster  { return Cluster{NodeID: 1, LeaderID: 2, Term: 7} }
+func (s *fakeSource) Kafka() Kafka      { return Kafka{ClusterID: "c", Error: "refused"} }
 func (s *fakeSource) Reasons() []string { return s.reasons }
 func (s *fakeSource) Groups(context.Context) ([]GroupSummary, error) {
 	return []GroupSummary{{Group: "g", State: "Stable", Type: "classic", ProtocolType: "consumer"}}, s.err
@@ -67,6 +68,7 @@ func TestAnswers(t *testing.T) {
 		"ready":          {target: "/readyz", status: 200, want: `{"ready":true,"reasons":[]}`},
 		"not ready":      {src: fakeSource{reasons: []string{"a", "b"}}, target: "/readyz", status: 503, want: `{"ready":false,"reasons":["a","b"]}`},
 		"cluster":        {target: "/v1/cluster", status: 200, want: `{"node_id":1,"leader_id":2,"term":7,"nodes":[]}`},
+		"kafka":          {target: "/v1/kafka", status: 200, want: `{"cluster_id":"c","reachable":false,"brokers":[],"error":"refused"}`},
 		"groups":         {target: "/v1/groups", status: 200, want: `{"groups":[{"group":"g","state":"Stable","type":"classic","protocol_type":"consumer"}]}`},
 		"groups refused": {src: fakeSource{err: fmt.Errorf("%w: no leader", ErrUnavailable)}, target: "/v1/groups", status: 503, want: `{"error":"not available now: no leader"}`},
 		"groups broken":  {src: fakeSource{err: errors.New("broken")}, target: "/v1/groups", status: 500, want: `{"error":"broken"}`},

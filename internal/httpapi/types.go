@@ -8,6 +8,14 @@ type Cluster struct {
 	Nodes    []Node `json:"nodes"`
 }
 
+// Kafka is the answer of GET /v1/kafka: what the node knows of the cluster behind it.
+type Kafka struct {
+	ClusterID string  `json:"cluster_id"` // "": not known yet
+	Reachable bool    `json:"reachable"`  // whether the latest look at it was answered
+	Brokers   []int32 `json:"brokers"`    // ids of those that clients are told, ascending
+	Error     string  `json:"error,omitempty"`
+}
+
 // Node is one daemon of the cluster.
 type Node struct {
 	ID        uint64 `json:"id"`

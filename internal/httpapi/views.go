@@ -36,6 +36,14 @@ func (v *views) cluster(w http.ResponseWriter, _ *http.Request) {
 	write(w, http.StatusOK, c)
 }
 
+func (v *views) kafka(w http.ResponseWriter, _ *http.Request) {
+	k := v.src.Kafka()
+	if k.Brokers == nil {
+		k.Brokers = []int32{}
+	}
+	write(w, http.StatusOK, k)
+}
+
 func (v *views) groups(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), viewTimeout)
 	defer cancel()
