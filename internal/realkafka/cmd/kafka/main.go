@@ -21,13 +21,15 @@ import (
 const usage = `usage:
   kafka install
   kafka start [--brokers N] [--first-id N] [--heap 1g] [--dir DIR] [--sasl user:password,…] [--set name=value]… [--log]
-  kafka tool NAME|CLASS [argument…]
-`
+  kafka tool NAME|CLASS [argument…]`
+
+var errUsage = errors.New(usage)
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -35,7 +37,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return errors.New(usage)
+		return errUsage
 	}
 	switch args[0] {
 	case "install":
@@ -50,7 +52,7 @@ func run(ctx context.Context, args []string) error {
 	case "tool":
 		return tool(ctx, args[1:])
 	default:
-		return errors.New(usage)
+		return errUsage
 	}
 }
 
@@ -98,7 +100,7 @@ func start(ctx context.Context, args []string) error {
 
 func tool(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return errors.New(usage)
+		return errUsage
 	}
 	cmd, err := realkafka.ToolCommand(ctx, args[0], args[1:]...)
 	if err != nil {
