@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -34,7 +35,8 @@ type topic struct {
 	name       string
 	id         [16]byte
 	partitions int32
-	raw        []byte // a Metadata answer of version snapshotMetadata with this topic only
+	heard      time.Time // when Kafka last said so; zero: in an earlier run
+	raw        []byte    // a Metadata answer of version snapshotMetadata with this topic only
 }
 
 // topicCache holds the topics that somebody asked for and that exist, and joins questions that are asked at one time.
@@ -82,6 +84,15 @@ func (d *Directory) LookupName(name string) (id [16]byte, partitions int32, ok b
 	t, ok := d.topics.byName[name]
 	d.topics.mu.RUnlock()
 	return t.id, t.partitions, ok
+}
+
+// FreshName says whether what LookupName has of a topic was heard from Kafka within the given time; also true of a topic
+// that the cache lacks or that has no id, which could not be told from another of its name.
+func (d *Directory) FreshName(name string, within time.Duration) bool {
+	d.topics.mu.RLock()
+	t, ok := d.topics.byName[name]
+	d.topics.mu.RUnlock()
+	return !ok || t.id == ([16]byte{}) || time.Since(t.heard) <= within
 }
 
 // LookupID returns what the cache has of a topic id; it never blocks.
@@ -252,12 +263,15 @@ func (d *Directory) metadata(ctx context.Context, to kmsg.Requestor, names []str
 func (c *topicCache) store(resp *kmsg.MetadataResponse, ask *topicAsk) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	now := time.Now()
 	for i := range resp.Topics {
 		t := &resp.Topics[i]
 		switch t.ErrorCode {
 		case 0, kerr.LeaderNotAvailable.Code:
 			if t.Topic != nil && len(t.Partitions) > 0 { // Without partitions it is being created.
-				c.set(topicOf(t))
+				known := topicOf(t)
+				known.heard = now
+				c.set(known)
 			}
 		case kerr.UnknownTopicOrPartition.Code, kerr.InvalidTopicException.Code:
 			if t.Topic != nil {
@@ -301,6 +315,7 @@ func (c *topicCache) fail(t *kmsg.MetadataResponseTopic, ask *topicAsk) {
 // set puts a topic into the cache, or replaces what was known under its name.
 func (c *topicCache) set(t topic) {
 	if old, ok := c.byName[t.name]; ok && bytes.Equal(old.raw, t.raw) {
+		c.byName[t.name] = t
 		return
 	}
 	c.changed = true

@@ -69,6 +69,22 @@ func TestTopicsAreAsked(t *testing.T) {
 	require.Equal(t, int32(2), partitions)
 }
 
+func TestFreshName(t *testing.T) {
+	c := newCluster(t, kfake.NumBrokers(1), kfake.SeedTopics(1, "orders"))
+	d := newDirectory(t, c.ListenAddrs(), nil)
+	ctx := testContext(t)
+	require.True(t, d.FreshName("orders", 0), "nothing is known that could be old")
+	require.NoError(t, d.AskTopics(ctx, []string{"orders"}, nil))
+	require.True(t, d.FreshName("orders", time.Hour))
+	require.False(t, d.FreshName("orders", 0))
+
+	again := bareDirectory()
+	require.NoError(t, again.Restore(d.Snapshot()))
+	_, _, ok := again.LookupName("orders")
+	require.True(t, ok)
+	require.False(t, again.FreshName("orders", time.Hour), "what an earlier run knew may be old")
+}
+
 func TestTopicsAreRefreshed(t *testing.T) {
 	c := newCluster(t, kfake.NumBrokers(1), kfake.SeedTopics(2, "grows", "goes", "returns"))
 	var changes atomic.Int32

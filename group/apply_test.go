@@ -233,5 +233,5 @@ func TestSweepLeavesACommitInFlight(t *testing.T) {
 	require.Equal(t, []FetchedPartition{
 		{Partition: 0, Offset: 20},
 		{Partition: 1, Offset: -1, LeaderEpoch: -1},
-	}, m.fetchTopics(m.find("g").image, []PartitionSet{{Topic: "t", Partitions: []int32{0, 1}}})[0].Partitions)
+	}, m.fetchTopics(m.find("g").image, []PartitionSet{{Topic: "t", Partitions: []int32{0, 1}}}, nil)[0].Partitions)
 }

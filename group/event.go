@@ -122,6 +122,8 @@ type FetchGroup struct {
 	MemberEpoch int32   // v9+, -1: none
 	All         bool    // the request's topics are null: all partitions that have an offset
 	Topics      []PartitionSet
+	// IDs are those that Kafka gives for the topics at present, parallel to Topics; zero: it has not told. Nil: as the image says.
+	IDs []TopicID
 }
 
 // Fetch is an OffsetFetch request (key 9).

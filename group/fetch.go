@@ -20,7 +20,7 @@ func (m *Machine) fetch(f *Fetch) {
 		case plantFetchMissingGroup && im == nil:
 			to.Code = GroupIDNotFound
 		case !from.All:
-			to.Topics = m.fetchTopics(im, from.Topics)
+			to.Topics = m.fetchTopics(im, from.Topics, from.IDs)
 		case im != nil:
 			to.Topics = m.fetchAll(im)
 		}
@@ -28,7 +28,9 @@ func (m *Machine) fetch(f *Fetch) {
 	m.reply(f.Req, r)
 }
 
-func (m *Machine) fetchTopics(im *image, sets []PartitionSet) []FetchedTopic {
+// fetchTopics lists the partitions that were asked for. Where Kafka's id for a topic is given, an offset of another topic of
+// that name does not count, whatever the image still says.
+func (m *Machine) fetchTopics(im *image, sets []PartitionSet, ids []TopicID) []FetchedTopic {
 	out := make([]FetchedTopic, len(sets))
 	for i := range sets {
 		set, to := &sets[i], &out[i]
@@ -37,7 +39,14 @@ func (m *Machine) fetchTopics(im *image, sets []PartitionSet) []FetchedTopic {
 		if im != nil {
 			held = im.named(set.Topic)
 		}
-		if t := m.topics[set.Topic]; t != nil && t.known {
+		t := m.topics[set.Topic]
+		known := t != nil && t.known
+		switch {
+		case i < len(ids) && ids[i] != (TopicID{}) && (!known || t.id != ids[i]):
+			// The image has yet to hear of this id: of a topic that it does not know, or of one that was created anew.
+			to.ID = ids[i]
+			held = slices.Concat(withID(held, TopicID{}), withID(held, to.ID))
+		case known:
 			to.ID = t.id
 			held = withID(held, t.id)
 		}

@@ -219,6 +219,19 @@ func (c *offsetCommit) Topics(f func(name string)) {
 	}
 }
 
+// Aged implements [NamingRequest].
+func (c *offsetCommit) Aged(fresh func(name string) bool) (names []string) {
+	if c.msg.Version >= offsetCommitTopicIDs {
+		return nil
+	}
+	for i := range c.msg.Topics {
+		if name := c.msg.Topics[i].Topic; !fresh(name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 type respKey struct {
 	name string
 	id   group.TopicID

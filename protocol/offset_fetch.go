@@ -32,9 +32,8 @@ type offsetFetch struct {
 	version int16
 	ev      group.Fetch
 	msg     *kmsg.OffsetFetchRequest
-	failed  group.Code        // v10: Kafka had to be asked for an id and could not be
-	unknown [][]fetchedByID   // v10, by group: topics whose id does not exist
-	ids     [][]group.TopicID // v10, by group and topic of the event: the id that was asked for
+	failed  group.Code      // v10: Kafka had to be asked for an id and could not be
+	unknown [][]fetchedByID // v10, by group: topics whose id does not exist
 }
 
 type fetchedByID struct {
@@ -88,10 +87,10 @@ func (f *offsetFetch) Missing(known Lookup) (names []string, ids []group.TopicID
 // Resolve implements [TopicRequest].
 func (f *offsetFetch) Resolve(known Lookup, absent group.Code) {
 	if f.version < offsetFetchTopicIDs {
+		f.resolveNames(known)
 		return
 	}
 	f.unknown = make([][]fetchedByID, len(f.msg.Groups))
-	f.ids = make([][]group.TopicID, len(f.msg.Groups))
 	for i, g := range f.msg.Groups {
 		for _, t := range g.Topics {
 			topic, ok := byID(known, t.TopicID)
@@ -103,9 +102,35 @@ func (f *offsetFetch) Resolve(known Lookup, absent group.Code) {
 				continue
 			}
 			f.ev.Groups[i].Topics = append(f.ev.Groups[i].Topics, partitionSet(topic.Name, t.Partitions))
-			f.ids[i] = append(f.ids[i], t.TopicID)
+			f.ev.Groups[i].IDs = append(f.ev.Groups[i].IDs, t.TopicID)
 		}
 	}
+}
+
+// resolveNames gives the group the ids that Kafka has for the names: a topic that was created anew does not inherit.
+func (f *offsetFetch) resolveNames(known Lookup) {
+	for i := range f.ev.Groups {
+		g := &f.ev.Groups[i]
+		for j := range g.Topics {
+			topic, _ := known.ByName(g.Topics[j].Topic) // the zero id for one that is not known
+			g.IDs = append(g.IDs, topic.ID)
+		}
+	}
+}
+
+// Aged implements [NamingRequest].
+func (f *offsetFetch) Aged(fresh func(name string) bool) (names []string) {
+	if f.version >= offsetFetchTopicIDs {
+		return nil
+	}
+	for i := range f.ev.Groups {
+		for j := range f.ev.Groups[i].Topics {
+			if name := f.ev.Groups[i].Topics[j].Topic; !fresh(name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 // Event implements [Request].
@@ -183,8 +208,8 @@ func (f *offsetFetch) group(i int, g *group.FetchedGroup) kmsg.OffsetFetchRespon
 		switch {
 		case f.version < offsetFetchTopicIDs:
 			topic.Topic = t.Topic
-		case !f.ev.Groups[i].All && n < len(f.ids[i]):
-			topic.TopicID = f.ids[i][n]
+		case !f.ev.Groups[i].All && n < len(f.ev.Groups[i].IDs):
+			topic.TopicID = f.ev.Groups[i].IDs[n]
 		case t.ID == noTopicID:
 			continue // an answer in ids has no way to name it
 		default:

@@ -187,7 +187,7 @@ func TestOffsetFetchSingle(t *testing.T) {
 	eachVersion(t, 1, 7, func(t *testing.T, v int16) {
 		req := translate(t, in, v)
 		require.Equal(t, group.Fetch{Req: reqID, RequireStable: v >= 7, Groups: []group.FetchGroup{{
-			Group: "g", MemberEpoch: -1, Topics: []group.PartitionSet{{Topic: "orders", Partitions: []int32{0, 1}}},
+			Group: "g", MemberEpoch: -1, Topics: []group.PartitionSet{{Topic: "orders", Partitions: []int32{0, 1}}}, IDs: []group.TopicID{orders.ID},
 		}}}, req.Event(reqID))
 		resp := answered[*kmsg.OffsetFetchResponse](t, req.Answer(group.FetchResult{Groups: []group.FetchedGroup{{
 			Group: "g", Topics: []group.FetchedTopic{{Topic: "orders", ID: orders.ID, Partitions: []group.FetchedPartition{
@@ -238,15 +238,16 @@ func TestOffsetFetchBatched(t *testing.T) {
 	eachVersion(t, 8, 10, func(t *testing.T, v int16) {
 		req := translate(t, in, v)
 		set := []group.PartitionSet{{Topic: "ghost", Partitions: []int32{7}}, {Topic: "orders", Partitions: []int32{0}}}
+		ids := []group.TopicID{{}, orders.ID}
 		if v >= 10 {
-			set = set[1:]
+			set, ids = set[1:], ids[1:]
 		}
 		epoch := int32(-1)
 		if v >= 9 {
 			epoch = 3
 		}
 		require.Equal(t, group.Fetch{Req: reqID, RequireStable: true, Groups: []group.FetchGroup{
-			{Group: "g", MemberID: from(v, 9, new("m")), MemberEpoch: epoch, Topics: set},
+			{Group: "g", MemberID: from(v, 9, new("m")), MemberEpoch: epoch, Topics: set, IDs: ids},
 			{Group: "h", MemberEpoch: -1, All: true},
 			{Group: "bad", MemberEpoch: -1},
 		}}, req.Event(reqID))
@@ -360,5 +361,25 @@ func BenchmarkOffsetCommitTranslation(b *testing.B) {
 		req.Resolve(known, group.None)
 		req.Event(1)
 		req.Answer(res)
+	}
+}
+
+// A name may pass to another topic, an id does not.
+func TestNamesThatHaveAged(t *testing.T) {
+	commit := &kmsg.OffsetCommitRequest{Group: "g", Topics: []kmsg.OffsetCommitRequestTopic{commitTopic(orders, 0), commitTopic(audit, 0)}}
+	single := &kmsg.OffsetFetchRequest{Group: "g", Topics: []kmsg.OffsetFetchRequestTopic{{Topic: "orders"}, {Topic: "audit"}}}
+	batched := &kmsg.OffsetFetchRequest{Groups: []kmsg.OffsetFetchRequestGroup{{Group: "g", Topics: []kmsg.OffsetFetchRequestGroupTopic{
+		{Topic: "orders", TopicID: orders.ID}, {Topic: "audit", TopicID: audit.ID},
+	}}}}
+	for _, tc := range []struct {
+		msg     kmsg.Request
+		version int16
+		aged    []string
+	}{
+		{commit, 8, []string{"audit"}}, {commit, 10, nil}, {single, 7, []string{"audit"}}, {batched, 8, []string{"audit"}}, {batched, 10, nil},
+	} {
+		req := translate(t, tc.msg, tc.version).(NamingRequest)
+		require.Equal(t, tc.aged, req.Aged(func(name string) bool { return name == "orders" }))
+		require.Nil(t, req.Aged(func(string) bool { return true }))
 	}
 }

@@ -28,6 +28,13 @@ type TopicRequest interface {
 	Resolve(known Lookup, absent group.Code)
 }
 
+// NamingRequest is a [TopicRequest] that goes by topics' names, which may have passed to other topics since they were learnt.
+type NamingRequest interface {
+	TopicRequest
+	// Aged returns the names of the request that fresh is false for; nil for a request that goes by ids.
+	Aged(fresh func(name string) bool) (names []string)
+}
+
 // noTopicID is the id of no topic.
 var noTopicID group.TopicID
 

@@ -32,6 +32,9 @@ type Topics interface {
 	// ByName and ByID look into the cache only and never block.
 	ByName(name string) (Topic, bool)
 	ByID(id group.TopicID) (Topic, bool)
+	// Fresh says whether what ByName has of a topic was heard from Kafka within the given time. It is true where waiting for
+	// Kafka would tell nothing: of a topic that the cache lacks, or that has no id.
+	Fresh(name string, within time.Duration) bool
 	// Ask asks Kafka for names and ids that the cache lacks, or whose partition count may have grown, and fills the cache
 	// with those that exist. An error means that Kafka could not be asked, which says nothing about the topics.
 	Ask(ctx context.Context, names []string, ids []group.TopicID) error

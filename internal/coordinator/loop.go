@@ -84,6 +84,7 @@ type Loop struct {
 	notices *noticeLog
 	leading atomic.Bool
 	asked   askState
+	fresh   func(name string) bool // bound once: commits ask it
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -118,6 +119,7 @@ func New(cfg Config) *Loop {
 		notices: newNoticeLog(cfg.Logger, cfg.Metrics),
 		wake:    make(chan struct{}, 1),
 	}
+	l.fresh = func(name string) bool { return cfg.Topics.Fresh(name, freshRounds*cfg.TopicFresh) }
 	l.core.deadline.timeout = cfg.Group.OffsetCommitTimeout
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	l.done.Go(l.run)

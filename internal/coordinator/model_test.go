@@ -241,7 +241,8 @@ type modelTopics struct {
 	gone  map[group.TopicID]bool
 	down  error
 	asks  int
-	done  chan struct{} // a token for each question
+	aged  map[string]bool // names that Kafka has not confirmed for long
+	done  chan struct{}   // a token for each question
 }
 
 func newModelTopics(ts ...Topic) *modelTopics {
@@ -270,6 +271,12 @@ func (m *modelTopics) ByID(id group.TopicID) (Topic, bool) {
 	return Topic{}, false
 }
 
+func (m *modelTopics) Fresh(name string, _ time.Duration) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.aged[name]
+}
+
 func (m *modelTopics) Ask(_ context.Context, names []string, ids []group.TopicID) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -280,6 +287,7 @@ func (m *modelTopics) Ask(_ context.Context, names []string, ids []group.TopicID
 	}
 	for _, name := range names {
 		delete(m.cache, name)
+		delete(m.aged, name)
 		if t, ok := m.kafka[name]; ok {
 			m.cache[name] = t
 		}

@@ -59,6 +59,7 @@ const (
 func (l *Loop) resolve(r *Request, q protocol.TopicRequest) {
 	names, ids := q.Missing(l.cfg.Topics)
 	if names == nil && ids == nil {
+		l.confirmNames(q)
 		q.Resolve(l.cfg.Topics, group.None)
 		l.unseen(r, q)
 		return
@@ -82,6 +83,34 @@ func (l *Loop) resolve(r *Request, q protocol.TopicRequest) {
 	l.asked.failedAt.Store(0)
 	q.Resolve(l.cfg.Topics, group.None)
 	l.unseen(r, q)
+}
+
+const (
+	// freshRounds is how many rounds of freshenTopics may have failed before a name is not trusted any more.
+	freshRounds = 3
+	// confirmTimeout bounds how long a request waits for Kafka to confirm a name that the cache has.
+	confirmTimeout = 250 * time.Millisecond
+)
+
+// confirmNames asks Kafka about topics that the request knows by name and that were last heard of some time ago. One that
+// has been deleted and created anew meanwhile is another topic: a commit that is stored for the old one would be lost with
+// it, and the old one's offset would make a consumer of the new one skip records. Topics that are committed to all the time
+// are kept fresh without this. When Kafka does not answer, the cache is believed.
+func (l *Loop) confirmNames(q protocol.TopicRequest) {
+	named, ok := q.(protocol.NamingRequest)
+	if !ok {
+		return
+	}
+	old := named.Aged(l.fresh)
+	if old == nil || l.cfg.Clock.Now().UnixNano()-l.asked.failedAt.Load() < int64(askPause+l.cfg.AskTimeout) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(l.ctx, min(confirmTimeout, l.cfg.AskTimeout))
+	defer cancel()
+	if err := l.cfg.Topics.Ask(ctx, old, nil); err != nil {
+		l.asked.failedAt.Store(l.cfg.Clock.Now().UnixNano())
+		l.cfg.Metrics.askFailed.Inc()
+	}
 }
 
 // unseen notes the topics of a commit that the image does not know as Kafka does, so that they are known when Kafka is

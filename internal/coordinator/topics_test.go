@@ -182,3 +182,40 @@ func TestADeletedTopicIsNoticedByThoseWhoCommitToIt(t *testing.T) {
 	require.Empty(t, w.topics.done, "nothing is committed to it, so nothing is asked")
 	require.Equal(t, 1, w.offsetsOf("g"), "the offsets stay until Kafka has said twice that the id is gone")
 }
+
+// TestANameThatHasPassedToAnotherTopic: what clients of the new topic commit is stored for it, and what was committed for
+// the old one is not theirs, also before the image has heard of the change.
+func TestANameThatHasPassedToAnotherTopic(t *testing.T) {
+	w := newWorld(t).lead()
+	require.Zero(t, commitCode(t, w.send(commitRequest("g", "", -1, "orders", 0, 5), 8)))
+	require.Zero(t, commitCode(t, w.send(commitRequest("g", "", -1, "orders", 1, 6), 8)))
+	w.settle()
+	again := Topic{Name: "orders", ID: group.TopicID{77}, Partitions: 3}
+	w.topics.set(func() {
+		w.topics.kafka["orders"], w.topics.gone[orders.ID] = again, true
+		w.topics.aged = map[string]bool{"orders": true}
+	})
+	_, offset := fetched(t, w.fetch("g"))
+	require.EqualValues(t, -1, offset, "it is another topic's")
+	byID := &kmsg.OffsetFetchRequest{Groups: []kmsg.OffsetFetchRequestGroup{
+		{Group: "g", Topics: []kmsg.OffsetFetchRequestGroupTopic{{TopicID: again.ID, Partitions: []int32{0}}}},
+	}}
+	require.EqualValues(t, -1, get[*kmsg.OffsetFetchResponse](t, w.send(byID, 10)).Groups[0].Topics[0].Partitions[0].Offset)
+
+	w.topics.set(func() { w.topics.cache["orders"], w.topics.aged["orders"] = orders, true }) // as it stands before anyone has asked
+	require.Zero(t, commitCode(t, w.send(commitRequest("g", "", -1, "orders", 0, 1), 8)))
+	_, offset = fetched(t, w.fetch("g"))
+	require.EqualValues(t, 1, offset)
+	w.round(30 * time.Second)
+	w.round(30 * time.Second)
+	_, offset = fetched(t, w.fetch("g"))
+	require.EqualValues(t, 1, offset, "the old topic's offsets have gone, the new one's have not")
+	require.Equal(t, 1, w.offsetsOf("g"))
+
+	w.topics.set(func() { w.topics.down, w.topics.aged["orders"] = errKafkaDown, true })
+	asks := w.topics.asks
+	for i := range int64(10) {
+		require.Zero(t, commitCode(t, w.send(commitRequest("g", "", -1, "orders", 0, i), 8)), "groups go on without Kafka")
+	}
+	require.Equal(t, asks+1, w.topics.asks, "and hardly wait for it")
+}

@@ -130,6 +130,9 @@ func (l *Loop) freshenTopics() {
 		ctx, cancel := context.WithTimeout(l.ctx, l.cfg.AskTimeout)
 		if err := l.cfg.Topics.Ask(ctx, names, nil); err != nil {
 			pause = max(pause, askPause)
+			l.asked.failedAt.Store(l.cfg.Clock.Now().UnixNano()) // so that no commit waits for what has just failed
+		} else {
+			l.asked.failedAt.Store(0)
 		}
 		cancel()
 	}

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"time"
 
 	"github.com/coordinatord/coordinatord/gateway"
 	"github.com/coordinatord/coordinatord/group"
@@ -74,6 +75,10 @@ func (t topics) ByName(name string) (coordinator.Topic, bool) {
 func (t topics) ByID(id group.TopicID) (coordinator.Topic, bool) {
 	name, partitions, ok := t.directory.LookupID(id)
 	return coordinator.Topic{Name: name, ID: id, Partitions: partitions}, ok
+}
+
+func (t topics) Fresh(name string, within time.Duration) bool {
+	return t.directory.FreshName(name, within)
 }
 
 func (t topics) Ask(ctx context.Context, names []string, ids []group.TopicID) error {
