@@ -372,6 +372,7 @@ func TestDirectoryConcurrent(t *testing.T) {
 	body := metadataBody(t, d.client, "t")
 	versions := kafka44(4).AppendTo(nil)
 	ctx := testContext(t)
+	eventually(t, d, func() bool { _, err := d.APIVersions(4, -1); return err == nil })
 	var workers sync.WaitGroup
 	for _, work := range []func() error{
 		func() error { _, err := d.Rewrite(keyMetadata, 12, body); return err },
