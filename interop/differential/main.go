@@ -7,7 +7,6 @@ import (
 	"io"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -50,21 +49,27 @@ func Main(ctx context.Context, o Options) (err error) {
 	if len(seqs) == 0 {
 		return errors.New("no sequence matches --run")
 	}
-	// The long ones first, so that they do not stand alone at the end.
-	slices.SortStableFunc(seqs, func(a, b Sequence) int {
-		if a.Long != b.Long {
-			if a.Long {
-				return -1
-			}
+	// The long ones first, so that they do not stand alone at the end; those whose timers are the tightest last, when
+	// everything is warm.
+	order := func(s Sequence) int {
+		switch {
+		case s.Long:
+			return 0
+		case s.Profile == Plain:
 			return 1
+		default:
+			return 2
 		}
-		return strings.Compare(string(b.Profile), string(a.Profile))
-	})
+	}
+	slices.SortStableFunc(seqs, func(a, b Sequence) int { return order(a) - order(b) })
 	env, err := startEnvironment(ctx, o, profiles)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, env.Close()) }()
+	if err := env.warm(ctx); err != nil {
+		return err
+	}
 	fmt.Fprintf(o.Out, "targets ready after %v\n", time.Since(start).Round(time.Second))
 	rep := &report{out: o.Out, verbose: o.Verbose}
 	Run(ctx, seqs, env.pairs, o.Parallel, known, rep.add)
@@ -167,4 +172,50 @@ func (e *environment) start(ctx context.Context, o Options, p Profile, sequences
 	}
 	kafka.Side, other.Side = "a", "b"
 	return Pair{A: kafka, B: other}, nil
+}
+
+// warm plays some groups that are not looked at against every target, so that the first sequences with timers do not
+// meet a Java virtual machine that is still compiling.
+func (e *environment) warm(ctx context.Context) error {
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var errs []error
+	for _, pair := range e.pairs {
+		for _, t := range []*Target{pair.A, pair.B} {
+			wg.Go(func() {
+				if err := warmTarget(ctx, t); err != nil {
+					mu.Lock()
+					errs = append(errs, err)
+					mu.Unlock()
+				}
+			})
+		}
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func warmTarget(ctx context.Context, t *Target) error {
+	quiet := *t
+	quiet.Restart = nil // warming up is no play that a restart waits for
+	for i := 0; i < 40 && ctx.Err() == nil; i++ {
+		s := newScript(&quiet, fmt.Sprintf("%s-warm-%d", t.Side, i))
+		steps, _ := s.play(func(s *Script) {
+			g := s.Group("g", era(i%10))
+			m := g.Member("m")
+			m.Session = minSession
+			c := s.Conn("c")
+			g.CommitSimple(c, "orders", 0, 1).Answer()
+			m.Enter().Answer()
+			for range 20 {
+				m.Heartbeat().Answer()
+			}
+			g.Fetch(c)
+			g.Describe(c)
+		})
+		if last := steps[len(steps)-1]; last.Kind != "answer" {
+			return fmt.Errorf("warming up %s: %s: %s", t.Name, last.Label, last.Kind)
+		}
+	}
+	return nil
 }

@@ -15,7 +15,7 @@ const (
 	// lull is how long a request must stay without an answer to be called parked.
 	lull = 150 * time.Millisecond
 	// slack is what a loaded machine may add to a timer's end.
-	slack = 4 * time.Second
+	slack = 8 * time.Second
 )
 
 // errStop ends a sequence whose next steps make no sense; the recorded steps say why.
@@ -45,6 +45,8 @@ type Script struct {
 	steps  []Step
 	conns  []*Conn
 	admin  *Conn
+	// due, unless zero, is when what the script does next must be over for the play to mean anything.
+	due    time.Time
 	parked *Call // a join that a sequence left waiting for one of its actions
 	// restarted says that the play has reached the point of its profile's restart.
 	restarted bool
@@ -82,6 +84,9 @@ func (s *Script) play(run func(*Script)) (steps []Step, slow bool) {
 
 func (s *Script) stop(format string, args ...any) {
 	s.steps = append(s.steps, Step{Label: "the sequence", Kind: "stopped: " + fmt.Sprintf(format, args...)})
+	if !s.due.IsZero() && time.Now().After(s.due) {
+		panic(errSlow)
+	}
 	panic(errStop)
 }
 

@@ -7,10 +7,10 @@ import (
 )
 
 // The session of these sequences is long enough to tell a renewed one from one that was not, also on a loaded machine:
-// what may renew it happens at sixth, so it ends at eighth or at sixth plus eighth.
+// what may renew it happens at acted, so it ends at session or later by acted.
 const (
-	sixth  = 6 * time.Second
-	eighth = 8 * time.Second
+	acted   = 8 * time.Second
+	session = 12 * time.Second
 )
 
 // sessionSequences are those of what renews a member's session and what does not.
@@ -78,7 +78,7 @@ func sessionSequences(add adder) {
 			add(name, act.lines, only(keyHeartbeat, keyOffsetCommit, keyJoinGroup, keySyncGroup), func(s *Script) {
 				g := s.Group("g", e)
 				a, b := g.Member("a"), g.Member("b")
-				a.Session, b.Session = maxSession, int32(eighth.Milliseconds())
+				a.Session, b.Session = maxSession, int32(session.Milliseconds())
 				var start time.Time
 				if act.state == "Completing" {
 					g.Stable(a)
@@ -95,12 +95,14 @@ func sessionSequences(add adder) {
 					s.parked = a.Join()
 					g.Await("PreparingRebalance", 2)
 				}
-				s.Pause(sixth - time.Since(start))
+				s.Pause(acted - time.Since(start))
+				s.due = start.Add(session - time.Second)
 				act.do(s, a, b)
-				s.OnTime(start, eighth-time.Second)
+				s.OnTime(start, session-time.Second)
+				s.due = time.Time{}
 				s.patient("b to be removed", 40*time.Second, func() bool { return g.lacks(b) })
 				st := Step{Label: "the session of b", Kind: "not renewed"}
-				if time.Since(start) > eighth+(sixth/2) {
+				if time.Since(start) > session+acted/2 {
 					st.Kind = "renewed"
 				}
 				if (st.Kind == "renewed") != act.renews {
