@@ -18,6 +18,8 @@ import (
 // snapshot is a long one.
 const initialMmap = 1 << 30
 
+var errEmpty = errors.New("the file is empty")
+
 func boltOptions() *bbolt.Options {
 	return &bbolt.Options{
 		// The daemon's own lock on the directory comes first; this one only guards against other programs.
@@ -33,10 +35,13 @@ func boltOptions() *bbolt.Options {
 // openBolt opens the file, or creates it with the buckets. It is created under another name, so that a crash never leaves
 // a file that is half a database.
 func openBolt(path string, opts *bbolt.Options, buckets ...[]byte) (*bbolt.DB, error) {
-	_, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		err = createBolt(path, opts, buckets)
-	} else if err == nil {
+	case err == nil && info.Size() == 0:
+		return nil, openError(path, errEmpty) // bbolt would take it for a new one
+	case err == nil:
 		if err := checkBolt(path); err != nil {
 			return nil, openError(path, err)
 		}

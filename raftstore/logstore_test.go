@@ -2,6 +2,7 @@ package raftstore
 
 import (
 	"bytes"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -253,4 +254,9 @@ func TestBoltRefusesWhatIsNoDatabase(t *testing.T) {
 	require.NoError(t, writeSynced(path, []byte(strings.Repeat("not a database ", 5000))))
 	_, err := openBoltLog(path)
 	require.Error(t, err)
+
+	require.NoError(t, os.Truncate(path, 0))
+	_, err = openBoltLog(path)
+	require.ErrorIs(t, err, ErrDamaged)
+	require.ErrorContains(t, err, "is empty")
 }
