@@ -37,6 +37,45 @@ type deaf struct{}
 
 func (deaf) Serve(*wire.Request) {}
 
+// TestClientsCannotFillTheLog: whoever can connect can be thrown out, a thousand times over.
+func TestClientsCannotFillTheLog(t *testing.T) {
+	core, logs := observer.New(zap.WarnLevel)
+	dir, err := NewDirectory(DirectoryConfig{Seeds: []string{"127.0.0.1:1"}, Ports: testPorts}, zap.NewNop())
+	require.NoError(t, err)
+	defer dir.Close()
+	s, err := NewServer(Config{Listen: "127.0.0.1:0", Ports: testPorts}, dir, deaf{}, zap.New(core))
+	require.NoError(t, err)
+	for range 1000 {
+		client, server := net.Pipe()
+		go func() { _, _ = client.Write([]byte("GET / HTTP/1.1\r\n")) }()
+		s.serve(server, -1)
+		require.NoError(t, client.Close())
+	}
+	n := logs.FilterMessageSnippet("closed a client's connection").Len()
+	require.GreaterOrEqual(t, n, linesInFull)
+	require.Less(t, n, 3*linesInFull, "a loaded machine may need more than one period")
+}
+
+// TestCloseWhileAnAnswerIsRead is about the race detector: either side of a connection may end it.
+func TestCloseWhileAnAnswerIsRead(t *testing.T) {
+	for range 100 {
+		l := &link{srv: &Server{}, broker: 1}
+		nc, other := net.Pipe()
+		require.NoError(t, l.adopt(nc, true))
+		require.Equal(t, 1, l.srv.StandIns())
+		closed := make(chan struct{})
+		go func() {
+			defer close(closed)
+			l.Close()
+		}()
+		require.Equal(t, int32(-1), l.answering())
+		<-closed
+		require.Equal(t, int32(-1), l.answering())
+		require.Zero(t, l.srv.StandIns())
+		require.NoError(t, other.Close())
+	}
+}
+
 func TestAcceptGoesOnAfterErrors(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
 	ports := Ports{Host: "127.0.0.1", First: 1, Last: 1}

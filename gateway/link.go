@@ -44,16 +44,17 @@ type link struct {
 	raw     syscall.RawConn
 	rd      *wire.Reader
 	wr      *wire.Writer
-	standIn bool      // nc leads to another broker than the port's
+	standIn bool      // nc leads to another broker than the port's; changes only while nothing is pending
 	checked time.Time // when nc was last known to stand
 	unacked bool      // requests without an answer have been sent since the last answered one
 
 	pending atomic.Int32 // answers that the broker owes
 	client  *wire.Writer // the client's side of Receive
 
-	mu     sync.Mutex
-	cancel context.CancelFunc // of a dial that goes on
-	closed bool
+	mu      sync.Mutex
+	cancel  context.CancelFunc // of a dial that goes on
+	closed  bool
+	counted bool // as a stand-in, in srv.standIns
 }
 
 func newLink(srv *Server, broker int32) *link {
@@ -201,7 +202,7 @@ func (l *link) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
-	l.setStandIn(false)
+	l.count(false)
 	if l.cancel != nil {
 		l.cancel()
 	}

@@ -85,15 +85,16 @@ func (l *link) drop() {
 	l.wr.Release()
 	l.mu.Lock()
 	l.nc = nil
-	l.setStandIn(false)
+	l.count(false)
 	l.mu.Unlock()
+	l.standIn = false
 	l.raw, l.rd, l.wr, l.unacked = nil, nil, nil, false
 }
 
-// setStandIn notes what kind of broker serves; l.mu is held.
-func (l *link) setStandIn(is bool) {
-	if l.standIn != is {
-		l.standIn = is
+// count keeps the number of links with stand-ins right; l.mu is held.
+func (l *link) count(is bool) {
+	if l.counted != is {
+		l.counted = is
 		if is {
 			l.srv.standIns.Add(1)
 		} else {
@@ -169,8 +170,8 @@ func (l *link) adopt(nc net.Conn, standIn bool) error {
 		_ = nc.Close() // never used
 		return net.ErrClosed
 	}
-	l.nc, l.checked = nc, time.Now()
-	l.setStandIn(standIn)
+	l.nc, l.checked, l.standIn = nc, time.Now(), standIn
+	l.count(standIn)
 	l.raw = nil
 	if sc, ok := nc.(syscall.Conn); ok {
 		if raw, err := sc.SyscallConn(); err == nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/coordinatord/coordinatord/wire"
 )
@@ -96,12 +97,24 @@ func NewServer(cfg Config, dir *Directory, local wire.Local, log *zap.Logger) (*
 		cfg.Wire.Metrics = cfg.Metrics
 	}
 	if cfg.Wire.Log == nil {
-		cfg.Wire.Log = log
+		cfg.Wire.Log = log.WithOptions(zap.WrapCore(limitLines))
 	}
 	s := &Server{cfg: cfg, wire: cfg.Wire.Defaults(), dir: dir, local: local, log: log, conns: map[*wire.Conn]struct{}{}}
 	s.dials = dials{dir: dir, timeout: cfg.DialTimeout}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s, nil
+}
+
+// Anyone who can connect can have a connection closed for cause, as often as they like. Beyond these lines in a period only
+// every hundredth is written, so that nobody fills the disk.
+const (
+	linePeriod   = 10 * time.Second
+	linesInFull  = 100
+	linesBetween = 100
+)
+
+func limitLines(core zapcore.Core) zapcore.Core {
+	return zapcore.NewSamplerWithOptions(core, linePeriod, linesInFull, linesBetween)
 }
 
 // Start binds every port, also those of brokers that are not known yet (a client may come straight to a broker's port
