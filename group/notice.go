@@ -23,6 +23,7 @@ const (
 	GroupDeleted        NoticeKind = "group deleted"
 	MemberJoined        NoticeKind = "member joined"
 	MemberIDIssued      NoticeKind = "member id issued"
+	MemberIDExpired     NoticeKind = "member id expired"
 	MemberLeft          NoticeKind = "member left"
 	MemberExpired       NoticeKind = "member expired"
 	MemberFenced        NoticeKind = "member fenced"

@@ -226,7 +226,7 @@ func (m *Machine) completeWithout(g *group) {
 func (m *Machine) expireTicket(g *group, t *ticket) {
 	m.useTicket(g.live, t)
 	m.notice(Notice{
-		Kind: MemberExpired, Group: g.name, Generation: g.live.generation, Member: t.id,
+		Kind: MemberIDExpired, Group: g.name, Generation: g.live.generation, Member: t.id,
 		Reason: "did not use its member id in time",
 	})
 	m.completeWithout(g)

@@ -31,7 +31,7 @@ const (
 
 func newNoticeLog(log *zap.Logger, m *Metrics) *noticeLog {
 	n := &noticeLog{log: log, metrics: m, limits: make(map[group.NoticeKind]*limit)}
-	for _, k := range []group.NoticeKind{group.RequestRefused, group.CommitStale, group.MemberFenced, group.MemberIDIssued} {
+	for _, k := range []group.NoticeKind{group.RequestRefused, group.CommitStale, group.MemberFenced, group.MemberIDIssued, group.MemberIDExpired} {
 		n.limits[k] = new(limit)
 	}
 	return n
@@ -39,7 +39,7 @@ func newNoticeLog(log *zap.Logger, m *Metrics) *noticeLog {
 
 func level(k group.NoticeKind) zapcore.Level {
 	switch k { //nolint:exhaustive // everything else is an ordinary event.
-	case group.RequestRefused, group.MemberIDIssued:
+	case group.RequestRefused, group.MemberIDIssued, group.MemberIDExpired:
 		return zapcore.DebugLevel
 	case group.MemberExpired, group.MemberFenced, group.CommitStale, group.TopicOffsetsDropped:
 		return zapcore.WarnLevel

@@ -170,6 +170,19 @@ func TestRefusalsDoNotFillTheLog(t *testing.T) {
 	require.EqualValues(t, 500-maxRefusals, all[maxRefusals].ContextMap()["suppressed"])
 }
 
+// TestUnusedMemberIDsDoNotFillTheLog: they cost a client one request each, and all of them expire.
+func TestUnusedMemberIDsDoNotFillTheLog(t *testing.T) {
+	w := newWorld(t).lead()
+	const n = 5 * maxRefusals
+	for range n {
+		require.EqualValues(t, 79, get[*kmsg.JoinGroupResponse](t, w.send(joinRequest("g", ""), 4)).ErrorCode)
+	}
+	w.clock.advance(time.Hour)
+	w.settle()
+	require.Len(t, w.lines.FilterMessage(string(group.MemberIDExpired)).All(), maxRefusals)
+	require.Empty(t, w.lines.FilterMessage(string(group.MemberExpired)).All(), "nobody was a member")
+}
+
 func TestNoticesAreLinesWithFixedKeys(t *testing.T) {
 	w := newWorld(t).lead()
 	id, gen := w.member("g")
