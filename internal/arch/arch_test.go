@@ -30,6 +30,7 @@ var allowed = map[string][]string{
 	"internal/realkafka/cmd/kafka": {"internal/realkafka"},
 	"internal/proc":                {"internal/realkafka"},
 	"internal/load":                {},
+	"internal/abuse":               {"internal/load", "internal/proc", "internal/realkafka"},
 	"internal/crash":               {"internal/load", "internal/proc", "internal/realkafka"},
 	"internal/bench":               {"internal/load", "internal/proc", "internal/realkafka"},
 	"cmd/coordinatord":             {"gateway", "internal/daemon", "internal/httpapi", "protocol", "group", "raftstore", "wire"},
