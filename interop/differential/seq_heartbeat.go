@@ -178,10 +178,10 @@ func heartbeatSequences(add adder) {
 		add(at("a new member waits longer than its session"), "3.50 3.49 9.T4", only(keyJoinGroup), func(s *Script) {
 			g := s.Group("g", e)
 			a, n := g.Member("a"), g.Member("n")
-			n.Session = 500
+			n.Session = 3000
 			g.Stable(a)
 			jn := n.Enter()
-			jn.Silent(1500 * time.Millisecond)
+			jn.Silent(4500 * time.Millisecond)
 			a.Join().Joined()
 			jn.Joined()
 		})

@@ -101,12 +101,16 @@ func sessionSequences(add adder) {
 				s.OnTime(start, session-time.Second)
 				s.due = time.Time{}
 				s.patient("b to be removed", 40*time.Second, func() bool { return g.lacks(b) })
-				st := Step{Label: "the session of b", Kind: "not renewed"}
-				if time.Since(start) > session+acted/2 {
+				// A session that was not renewed ends at session, a renewed one not before acted and session; what comes in
+				// between is a late timer on a machine that is too slow, or a deviation, which comes back at every try.
+				st, took := Step{Label: "the session of b", Kind: "not renewed"}, time.Since(start)
+				if took >= acted+session {
 					st.Kind = "renewed"
+				} else {
+					s.OnTime(start, session+acted/2)
 				}
 				if (st.Kind == "renewed") != act.renews {
-					st.Mismatch = fmt.Sprintf("%s, b went after %v", st.Kind, time.Since(start))
+					st.Mismatch = fmt.Sprintf("%s, b went after %v", st.Kind, took)
 				}
 				s.steps = append(s.steps, st)
 			})
