@@ -34,7 +34,7 @@ func TestMissingSyncsAreSeen(t *testing.T) {
 	require.Less(t, syncsOf(t, []string{"plant_nosync"}), serialCommits)
 }
 
-var syncCall = regexp.MustCompile(`\b(fsync|fdatasync|msync|sync_file_range)\([^)]*<([^>]*)>`)
+var syncCall = regexp.MustCompile(`\b(fsync|fdatasync|msync|sync_file_range)\(\d+<([^>]*)>`)
 
 // syncsOf returns how many syncs of files of the Raft log the daemon makes while a serial client makes serialCommits commits.
 func syncsOf(t *testing.T, tags []string) int {
