@@ -41,6 +41,10 @@ func version() string {
 	}
 }
 
+func versionLine() string {
+	return fmt.Sprintf("coordinatord %s (%s, %s/%s)\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
 func (a *app) versionCommand() *cobra.Command {
 	output := formatText
 	cmd := &cobra.Command{
@@ -51,7 +55,7 @@ func (a *app) versionCommand() *cobra.Command {
 			if output == formatJSON {
 				return a.printJSON(map[string]string{"version": version(), "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH})
 			}
-			_, err := fmt.Fprintf(a.stdout, "coordinatord %s (%s, %s/%s)\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprint(a.stdout, versionLine())
 			return err
 		}),
 	}
