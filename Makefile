@@ -73,8 +73,9 @@ lint: ## golangci-lint over all modules, go vet, tidy go.mod
 	$(GO) mod tidy -diff
 
 .PHONY: fmt
-fmt: ## format
+fmt: ## format all modules
 	$(TOOL) golangci-lint fmt
+	cd interop && $(GO) tool -modfile=../internal/tools/go.mod golangci-lint fmt --config ../.golangci.yml
 
 .PHONY: vuln
 vuln: ## known vulnerabilities in what is called (asks the Go vulnerability database)
