@@ -5,9 +5,11 @@ import (
 	"slices"
 )
 
-// fetch answers OffsetFetch (key 9) from the image. A group that does not exist has no offsets, which is no error.
+// fetch answers OffsetFetch (key 9) from the image. A group that does not exist has no offsets, which is no error. Like
+// [Machine.describe] it does not list everything of the same group without end.
 func (m *Machine) fetch(f *Fetch) {
 	r := FetchResult{Groups: make([]FetchedGroup, len(f.Groups))}
+	again := repeats{room: repeatedItems}
 	for i := range f.Groups {
 		from := &f.Groups[i]
 		to := &r.Groups[i]
@@ -22,7 +24,17 @@ func (m *Machine) fetch(f *Fetch) {
 		case !from.All:
 			to.Topics = m.fetchTopics(im, from.Topics, from.IDs)
 		case im != nil:
+			twice := again.named(from.Group)
+			if twice && again.room < 0 {
+				to.Code = UnknownServerError
+				continue
+			}
 			to.Topics = m.fetchAll(im)
+			for j := range to.Topics {
+				if twice {
+					again.room -= len(to.Topics[j].Partitions)
+				}
+			}
 		}
 	}
 	m.reply(f.Req, r)

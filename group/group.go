@@ -194,21 +194,19 @@ func (lv *live) vote() string {
 		votes int
 	}
 	var candidates []candidate
+	place := make(map[string]int) // of a candidate: a member may offer as many protocols as fit into a request
 	for _, p := range lv.members[0].protocols {
-		if lv.offered[p.Name] >= len(lv.members) &&
-			!slices.ContainsFunc(candidates, func(c candidate) bool { return c.name == p.Name }) {
+		if _, twice := place[p.Name]; !twice && lv.offered[p.Name] >= len(lv.members) {
+			place[p.Name] = len(candidates)
 			candidates = append(candidates, candidate{name: p.Name})
 		}
 	}
 	for _, mb := range lv.members {
-		i := -1
 		for _, p := range mb.protocols {
-			if i = slices.IndexFunc(candidates, func(c candidate) bool { return c.name == p.Name }); i >= 0 {
+			if i, ok := place[p.Name]; ok {
+				candidates[i].votes++
 				break
 			}
-		}
-		if i >= 0 {
-			candidates[i].votes++
 		}
 	}
 	best := candidate{}

@@ -12,8 +12,12 @@ const classic = "classic"
 func (m *Machine) list(l *List) {
 	var r ListResult
 	if len(l.Types) == 0 || slices.ContainsFunc(l.Types, func(t string) bool { return strings.EqualFold(t, classic) }) {
+		var wanted [stateCount]bool
+		for s := range wanted {
+			wanted[s] = matches(l.States, state(s).String())
+		}
 		for _, g := range m.order {
-			if g.image == nil || !matches(l.States, g.state().String()) {
+			if g.image == nil || !wanted[g.state()] {
 				continue
 			}
 			listed := ListedGroup{Group: g.name, ProtocolType: g.image.protocolType, State: g.state().String(), Type: classic}
