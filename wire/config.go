@@ -17,6 +17,9 @@ type Config struct {
 	// MaxLargeBytes bounds the requests of all connections together that are decoded and larger than 64 KiB. A decoded
 	// request may take twenty times the memory of its bytes, where it consists of many small elements. 32 MiB.
 	MaxLargeBytes int64
+	// MaxUnfinishedBytes bounds what has come of the requests of all connections together that are larger than 64 KiB, are
+	// held in memory and are not yet handed on. 128 MiB.
+	MaxUnfinishedBytes int64
 	// MaxInFlight is the number of requests of one connection that are answered in their order; more wait in the socket. 256.
 	MaxInFlight int
 	// IdleTimeout closes a connection on which nothing happens: connections.max.idle.ms, 10 minutes.
@@ -32,7 +35,8 @@ type Config struct {
 	// Log gets one line for each connection that is closed for a reason worth knowing.
 	Log *zap.Logger
 
-	large *semaphore.Weighted // of MaxLargeBytes
+	large      *semaphore.Weighted // of MaxLargeBytes
+	unfinished *semaphore.Weighted // of MaxUnfinishedBytes
 }
 
 // Metrics counts what happens on connections. Its methods are called on hot paths: they allocate nothing and do not block.
@@ -59,6 +63,10 @@ func (c Config) Defaults() Config {
 		c.MaxLargeBytes = 32 << 20
 	}
 	c.large = semaphore.NewWeighted(max(c.MaxLargeBytes, int64(c.MaxHeldBytes)))
+	if c.MaxUnfinishedBytes == 0 {
+		c.MaxUnfinishedBytes = 128 << 20
+	}
+	c.unfinished = semaphore.NewWeighted(max(c.MaxUnfinishedBytes, int64(c.MaxHeldBytes)))
 	if c.MaxInFlight == 0 {
 		c.MaxInFlight = 256
 	}

@@ -14,15 +14,16 @@ import (
 // Conn is the loop of one client connection: a goroutine that reads requests and hands each to the broker or to Local, and
 // one that writes the answers in request order.
 type Conn struct {
-	cfg    *Config
-	nc     net.Conn
-	up     Upstream
-	local  Local
-	broker int32
-	host   string
-	rd     *Reader
-	wr     *Writer
-	client string // the client id that the requests carry; kept so that equal ones need no allocation
+	cfg        *Config
+	nc         net.Conn
+	up         Upstream
+	local      Local
+	broker     int32
+	host       string
+	rd         *Reader
+	wr         *Writer
+	unfinished int64  // bytes taken of what all connections may have of large requests; the reader's
+	client     string // the client id that the requests carry; kept so that equal ones need no allocation
 
 	mu        sync.Mutex
 	change    sync.Cond // for the reader: an entry has left, or closed

@@ -687,6 +687,37 @@ func TestLargeRequestsShareTheirRoom(t *testing.T) {
 	answer(second)
 }
 
+// TestUnfinishedRequestsShareTheirRoom: clients that send large requests and not their ends do not fill the memory.
+func TestUnfinishedRequestsShareTheirRoom(t *testing.T) {
+	cfg := Config{MaxHeldBytes: 200_000, MaxUnfinishedBytes: 200_000, ProgressTimeout: 10 * time.Second}.Defaults()
+	commit := kmsg.NewPtrOffsetCommitRequest()
+	commit.Version, commit.Group = 8, "g"
+	for range 6 {
+		topic := kmsg.NewOffsetCommitRequestTopic()
+		topic.Topic = string(bytes.Repeat([]byte{'t'}, 25_000))
+		topic.Partitions = append(topic.Partitions, kmsg.NewOffsetCommitRequestTopicPartition())
+		commit.Topics = append(commit.Topics, topic)
+	}
+	frame := request(1, commit)
+	a, b := newRigAt(t, &cfg, newFakeUp()), newRigAt(t, &cfg, newFakeUp())
+	a.write(frame[:len(frame)-1])
+	require.Eventually(t, func() bool { // until a holds its part
+		free := cfg.unfinished.TryAcquire(100_000)
+		if free {
+			cfg.unfinished.Release(100_000)
+		}
+		return !free
+	}, 10*time.Second, time.Millisecond)
+	b.write(frame)
+	b.idle()
+	a.write(frame[len(frame)-1:])
+	answer(a.take())
+	a.expect(1)
+	answer(b.take())
+	b.expect(1)
+	require.Eventually(t, func() bool { return cfg.unfinished.TryAcquire(200_000) }, 10*time.Second, time.Millisecond, "room is not given back")
+}
+
 func TestWaitForRoomEnds(t *testing.T) {
 	cfg := Config{MaxHeldBytes: 150_000, MaxLargeBytes: 150_000, ProgressTimeout: 50 * time.Millisecond}.Defaults()
 	commit := kmsg.NewPtrOffsetCommitRequest()

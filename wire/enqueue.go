@@ -3,11 +3,31 @@ package wire
 import (
 	"context"
 	"fmt"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // takeLarge waits for room to decode a large request among those of all connections.
-func (c *Conn) takeLarge(h Header) error {
-	if c.cfg.large.TryAcquire(int64(h.Size)) {
+func (c *Conn) takeLarge(h Header) error { return c.takeRoom(c.cfg.large, h, int64(h.Size)) }
+
+// takeUnfinished waits for room for n more bytes of a large request; giveUnfinished gives back all that was taken.
+func (c *Conn) takeUnfinished(h Header, n int) error {
+	err := c.takeRoom(c.cfg.unfinished, h, int64(n))
+	if err == nil {
+		c.unfinished += int64(n)
+	}
+	return err
+}
+
+func (c *Conn) giveUnfinished() {
+	if c.unfinished > 0 {
+		c.cfg.unfinished.Release(c.unfinished)
+		c.unfinished = 0
+	}
+}
+
+func (c *Conn) takeRoom(room *semaphore.Weighted, h Header, n int64) error {
+	if room.TryAcquire(n) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.cfg.ProgressTimeout)
@@ -19,7 +39,7 @@ func (c *Conn) takeLarge(h Header) error {
 	if closed {
 		return errClosing
 	}
-	if err := c.cfg.large.Acquire(ctx, int64(h.Size)); err != nil {
+	if err := room.Acquire(ctx, n); err != nil {
 		return fmt.Errorf("api key %d: no room for a request of %d bytes among the large ones of all clients: %w", h.Key, h.Size, err)
 	}
 	return nil

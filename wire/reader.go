@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -114,9 +115,7 @@ func (r *Reader) Next(n int) ([]byte, error) {
 
 // ReadFull appends n bytes to dst. It grows dst as bytes arrive and never by what a length prefix promises.
 func (r *Reader) ReadFull(dst []byte, n int) ([]byte, error) {
-	if have := min(n, max(r.Buffered(), stashMax)); cap(dst)-len(dst) < have {
-		dst = append(make([]byte, 0, len(dst)+have), dst...)
-	}
+	dst = slices.Grow(dst, min(n, max(r.Buffered(), stashMax)))
 	for n > 0 {
 		b, err := r.Next(n)
 		if err != nil {

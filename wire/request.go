@@ -18,7 +18,9 @@ func (c *Conn) readRequests() error {
 			return err
 		}
 		c.cfg.Metrics.Request(h.Key, h.Version)
-		if err := c.take(h); err != nil {
+		err = c.take(h)
+		c.giveUnfinished()
+		if err != nil {
 			return err
 		}
 	}
@@ -320,9 +322,19 @@ func (c *Conn) frame(h Header) ([]byte, error) {
 		return nil, unfinished(err)
 	}
 	c.rd.Discard(sizeLen)
-	b, err := c.rd.ReadFull(nil, int(h.Size))
-	if err != nil {
-		return nil, unfinished(err)
+	var b []byte
+	for left := int(h.Size); left > 0; {
+		n := min(left, bufSize)
+		if h.Size > bufSize {
+			if err := c.takeUnfinished(h, n); err != nil {
+				return nil, err
+			}
+		}
+		var err error
+		if b, err = c.rd.ReadFull(b, n); err != nil {
+			return nil, unfinished(err)
+		}
+		left -= n
 	}
 	return b, nil
 }
