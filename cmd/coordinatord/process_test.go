@@ -267,10 +267,21 @@ func freePort(t *testing.T) int { return freePorts(t, 1).listen }
 // runKafka runs a stand-in for Kafka in this process, with one broker on the port, until it is closed or the test ends.
 func runKafka(t *testing.T, port int, clusterID string) *kfake.Cluster {
 	t.Helper()
-	cluster, err := kfake.NewCluster(kfake.Ports(port), kfake.ClusterID(clusterID), kfake.AllowAutoTopicCreation(), kfake.DefaultNumPartitions(3))
-	require.NoError(t, err)
-	t.Cleanup(cluster.Close)
-	return cluster
+	ctx := testContext(t)
+	for {
+		cluster, err := kfake.NewCluster(kfake.Ports(port), kfake.ClusterID(clusterID), kfake.AllowAutoTopicCreation(), kfake.DefaultNumPartitions(3))
+		if err == nil {
+			t.Cleanup(cluster.Close)
+			return cluster
+		}
+		// A process that another test is just starting holds a copy of a closed listener until it runs its own program.
+		require.ErrorIs(t, err, syscall.EADDRINUSE)
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			t.Fatalf("port %d does not get free: %v", port, err)
+		}
+	}
 }
 
 // failsWith starts a daemon that must end by itself with exit code 1 and one sentence that has the words.
