@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // busyGroup is a leader with the Stable group "g" of n members that has an offset for each of them.
@@ -65,7 +66,7 @@ func TestNamingAGroupAgainAndAgainHasABound(t *testing.T) {
 // One request must not hold up all groups for long, whatever it lists.
 func TestLongListsTakeTimeInProportion(t *testing.T) {
 	const long = 600_000 // squared it would be a minute
-	start := time.Now()
+	start := processorTime(t)
 	m, now := busyGroup(t, 1)
 	for i := range 2000 {
 		m.Apply(&GroupImage{Meta: GroupMeta{Group: "g-" + strconv.Itoa(i), Sequence: 1}})
@@ -91,5 +92,13 @@ func TestLongListsTakeTimeInProportion(t *testing.T) {
 	require.Equal(t, "p-0", *answers[0].Result.(JoinResult).ProtocolName)
 	list := m.Step(now, List{Req: 2, States: filter}).Replies[0].Result.(ListResult)
 	require.Empty(t, list.Groups)
-	require.Less(t, time.Since(start), 20*time.Second)
+	require.Less(t, processorTime(t)-start, 20*time.Second)
+}
+
+// processorTime is what this process has used so far: unlike the clock it does not count what others do to the machine.
+func processorTime(t *testing.T) time.Duration {
+	t.Helper()
+	var u unix.Rusage
+	require.NoError(t, unix.Getrusage(unix.RUSAGE_SELF, &u))
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
