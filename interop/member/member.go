@@ -19,11 +19,13 @@ import (
 
 // What every driver asks of its client, so that steps take as long with each.
 const (
-	Session     = 6 * time.Second // session.timeout.ms, the smallest that Kafka takes by default.
-	Heartbeat   = 500 * time.Millisecond
-	Rebalance   = 10 * time.Second
-	CommitEvery = 100 * time.Millisecond
-	MaxPoll     = 100 // Records.
+	session = 6 * time.Second // session.timeout.ms, the smallest that Kafka takes by default.
+	// A static member is started again within its session, also on a busy machine.
+	staticSession = 30 * time.Second
+	Heartbeat     = 500 * time.Millisecond
+	Rebalance     = 10 * time.Second
+	CommitEvery   = 100 * time.Millisecond
+	MaxPoll       = 100 // Records.
 )
 
 // Args are the arguments of a driver.
@@ -34,6 +36,14 @@ type Args struct {
 	Member    string // Becomes the client.id.
 	Instance  string // group.instance.id; empty for a dynamic member.
 	Variant   string // What the driver does otherwise; empty by default.
+}
+
+// Session is the session.timeout.ms of the member.
+func (a Args) Session() time.Duration {
+	if a.Instance != "" {
+		return staticSession
+	}
+	return session
 }
 
 // Parse reads the arguments of the process; it ends it when they are wrong.

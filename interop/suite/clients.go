@@ -88,10 +88,12 @@ func (c *Client) Command(bootstrap, topic, group, name, instance string) *exec.C
 			"-b", bootstrap, "-G", group, "-u", "-E",
 			"-f", `{"event":"record","topic":"%t","partition":%p,"offset":%o,"keylen":%K,"key":"%k"}\n`,
 			"-X", "client.id=" + name, "-X", "auto.offset.reset=earliest", "-X", "auto.commit.interval.ms=100",
-			"-X", "session.timeout.ms=6000", "-X", "heartbeat.interval.ms=500",
+			"-X", "heartbeat.interval.ms=500",
 		}
 		if instance != "" {
-			args = append(args, "-X", "group.instance.id="+instance)
+			args = append(args, "-X", "group.instance.id="+instance, "-X", "session.timeout.ms=30000")
+		} else {
+			args = append(args, "-X", "session.timeout.ms=6000")
 		}
 		cmd = exec.Command(c.program[0], append(args, topic)...)
 	} else {

@@ -23,7 +23,7 @@ func run(ctx context.Context, a member.Args) error {
 		kgo.ConsumerGroup(a.Group),
 		kgo.ConsumeTopics(a.Topic),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-		kgo.SessionTimeout(member.Session),
+		kgo.SessionTimeout(a.Session()),
 		kgo.HeartbeatInterval(member.Heartbeat),
 		kgo.RebalanceTimeout(member.Rebalance),
 		kgo.DisableAutoCommit(),

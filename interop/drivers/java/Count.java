@@ -33,7 +33,7 @@ public final class Count {
     c.put(StreamsConfig.ACCEPTABLE_RECOVERY_LAG_CONFIG, Long.MAX_VALUE);
     c.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, 0);
     c.put(StreamsConfig.consumerPrefix(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG), "earliest");
-    c.put(StreamsConfig.consumerPrefix(ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG), Lines.SESSION_MS);
+    c.put(StreamsConfig.consumerPrefix(ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG), a.sessionMs());
     c.put(StreamsConfig.consumerPrefix(ConsumerConfig.HEARTBEAT_INTERVAL_MS_CONFIG), Lines.HEARTBEAT_MS);
     c.put(StreamsConfig.consumerPrefix(ConsumerConfig.MAX_POLL_RECORDS_CONFIG), Lines.MAX_POLL);
     if (!a.instance.isEmpty()) {

@@ -30,7 +30,7 @@ public final class Member {
     c.put(ConsumerConfig.CLIENT_ID_CONFIG, a.member);
     c.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "earliest");
     c.put(ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, "false");
-    c.put(ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG, Lines.SESSION_MS);
+    c.put(ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG, a.sessionMs());
     c.put(ConsumerConfig.HEARTBEAT_INTERVAL_MS_CONFIG, Lines.HEARTBEAT_MS);
     c.put(ConsumerConfig.MAX_POLL_RECORDS_CONFIG, Lines.MAX_POLL);
     if (!a.instance.isEmpty()) {

@@ -22,7 +22,7 @@ func run(ctx context.Context, a member.Args) error {
 	r := kafka.NewReader(kafka.ReaderConfig{
 		Brokers: a.Bootstrap, GroupID: a.Group, Topic: a.Topic, Dialer: &dialer,
 		StartOffset:    kafka.FirstOffset,
-		SessionTimeout: member.Session, HeartbeatInterval: member.Heartbeat, RebalanceTimeout: member.Rebalance,
+		SessionTimeout: a.Session(), HeartbeatInterval: member.Heartbeat, RebalanceTimeout: member.Rebalance,
 		MaxWait:     200 * time.Millisecond,
 		ErrorLogger: kafka.LoggerFunc(func(s string, args ...any) { fmt.Fprintf(os.Stderr, s+"\n", args...) }),
 	})

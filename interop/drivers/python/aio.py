@@ -25,7 +25,7 @@ async def run(a):
         client_id=a.member,
         auto_offset_reset="earliest",
         enable_auto_commit=False,
-        session_timeout_ms=member.SESSION_MS,
+        session_timeout_ms=member.session_ms(a),
         heartbeat_interval_ms=member.HEARTBEAT_MS,
         rebalance_timeout_ms=member.REBALANCE_MS,
     )

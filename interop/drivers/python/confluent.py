@@ -14,7 +14,7 @@ def main():
         "client.id": a.member,
         "auto.offset.reset": "earliest",
         "enable.auto.commit": False,
-        "session.timeout.ms": member.SESSION_MS,
+        "session.timeout.ms": member.session_ms(a),
         "heartbeat.interval.ms": member.HEARTBEAT_MS,
         "error_cb": lambda e: member.problem("client", e),
     }

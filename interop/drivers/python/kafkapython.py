@@ -24,7 +24,7 @@ def main():
         client_id=a.member,
         auto_offset_reset="earliest",
         enable_auto_commit=False,
-        session_timeout_ms=member.SESSION_MS,
+        session_timeout_ms=member.session_ms(a),
         heartbeat_interval_ms=member.HEARTBEAT_MS,
         max_poll_records=member.MAX_POLL,
     )

@@ -24,7 +24,7 @@ func run(ctx context.Context, a member.Args) error {
 	c.ClientID = a.Member
 	c.Consumer.Offsets.Initial = sarama.OffsetOldest
 	c.Consumer.Offsets.AutoCommit.Interval = member.CommitEvery
-	c.Consumer.Group.Session.Timeout = member.Session
+	c.Consumer.Group.Session.Timeout = a.Session()
 	c.Consumer.Group.Heartbeat.Interval = member.Heartbeat
 	c.Consumer.Group.Rebalance.Timeout = member.Rebalance
 	c.Consumer.Group.InstanceId = a.Instance
