@@ -7,6 +7,9 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"io"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -39,6 +42,21 @@ func TestImpuritiesAreSeen(t *testing.T) {
 	require.Len(t, impurities(t, filepath.Join("testdata", "impure")), 6)
 }
 
+// exports finds what the compiler has written of the packages that the one in dir imports.
+func exports(t *testing.T, dir string) importer.Lookup {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}}={{.Export}}", ".")
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	files := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		path, file, _ := strings.Cut(strings.TrimSpace(line), "=")
+		files[path] = file
+	}
+	return func(path string) (io.ReadCloser, error) { return os.Open(files[path]) }
+}
+
 func impurities(t *testing.T, dir string) []string {
 	t.Helper()
 	bp, err := build.ImportDir(dir, 0)
@@ -51,7 +69,7 @@ func impurities(t *testing.T, dir string) []string {
 		files = append(files, f)
 	}
 	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{}}
-	conf := types.Config{Importer: importer.ForCompiler(fset, "source", nil)}
+	conf := types.Config{Importer: importer.ForCompiler(fset, "gc", exports(t, dir))}
 	_, err = conf.Check(dir, fset, files, info)
 	require.NoError(t, err)
 
