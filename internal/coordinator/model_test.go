@@ -241,6 +241,7 @@ type modelTopics struct {
 	gone  map[group.TopicID]bool
 	down  error
 	asks  int
+	mute  map[string]bool // names that Kafka does not answer for
 	aged  map[string]bool // names that Kafka has not confirmed for long
 	done  chan struct{}   // a token for each question
 }
@@ -284,6 +285,11 @@ func (m *modelTopics) Ask(_ context.Context, names []string, ids []group.TopicID
 	m.asks++
 	if m.down != nil {
 		return m.down
+	}
+	for _, name := range names {
+		if m.mute[name] {
+			return errKafkaDown
+		}
 	}
 	for _, name := range names {
 		delete(m.cache, name)

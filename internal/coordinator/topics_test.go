@@ -163,6 +163,23 @@ func TestARecreatedTopicDoesNotInheritOffsets(t *testing.T) {
 	require.Equal(t, 1, w.offsetsOf("g"))
 }
 
+// TestATopicThatKafkaDoesNotAnswerForHidesNoOther.
+func TestATopicThatKafkaDoesNotAnswerForHidesNoOther(t *testing.T) {
+	w := newWorld(t).lead()
+	other := Topic{Name: "a-secret", ID: group.TopicID{66}, Partitions: 1}
+	w.topics.set(func() { w.topics.cache[other.Name], w.topics.kafka[other.Name] = other, other })
+	require.Zero(t, commitCode(t, w.send(commitRequest("g", "", -1, "orders", 0, 5), 8)))
+	require.Zero(t, commitCode(t, w.send(commitRequest("g", "", -1, other.Name, 0, 5), 8)))
+	w.settle()
+	w.topics.set(func() {
+		delete(w.topics.kafka, "orders")
+		w.topics.gone[orders.ID], w.topics.mute = true, map[string]bool{other.Name: true}
+	})
+	w.round(30 * time.Second)
+	w.round(30 * time.Second)
+	require.Equal(t, 1, w.offsetsOf("g"))
+}
+
 // TestADeletedTopicIsNoticedByThoseWhoCommitToIt: soon, and without a question for each commit.
 func TestADeletedTopicIsNoticedByThoseWhoCommitToIt(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.TopicFresh = 700 * time.Millisecond }).lead()

@@ -47,7 +47,7 @@ func (l *Loop) checkTopics(suspects map[group.TopicID]time.Time) {
 	}
 	ctx, cancel := context.WithTimeout(l.ctx, l.cfg.TopicCheck)
 	defer cancel()
-	if err := l.cfg.Topics.Ask(ctx, namesOf(known, held), nil); err != nil {
+	if err := l.askForAll(ctx, namesOf(known, held)); err != nil {
 		l.cfg.Metrics.askFailed.Inc()
 		l.cfg.Logger.Debug("topics could not be checked", zap.Error(err))
 		return
@@ -68,6 +68,29 @@ func (l *Loop) checkTopics(suspects map[group.TopicID]time.Time) {
 		}
 	}
 	maps.DeleteFunc(suspects, func(id group.TopicID, _ time.Time) bool { return !checked[id] })
+}
+
+// askForAll asks about topics in one question and, when Kafka does not answer for all of them, in one for each: a single
+// topic that the daemon may not describe must not keep the deletion of every other one from being noticed. It returns an
+// error if Kafka answered for none.
+func (l *Loop) askForAll(ctx context.Context, names []string) error {
+	err := l.cfg.Topics.Ask(ctx, names, nil)
+	if err == nil || len(names) == 1 {
+		return err
+	}
+	answered := false
+	for _, name := range names {
+		if ctx.Err() != nil {
+			break
+		}
+		if l.cfg.Topics.Ask(ctx, []string{name}, nil) == nil {
+			answered = true
+		}
+	}
+	if answered {
+		return nil
+	}
+	return err
 }
 
 func namesOf(lists ...[]Topic) []string {
@@ -130,7 +153,9 @@ func (l *Loop) freshenTopics() {
 		ctx, cancel := context.WithTimeout(l.ctx, l.cfg.AskTimeout)
 		if err := l.cfg.Topics.Ask(ctx, names, nil); err != nil {
 			pause = max(pause, askPause)
-			l.asked.failedAt.Store(l.cfg.Clock.Now().UnixNano()) // so that no commit waits for what has just failed
+			if !slices.ContainsFunc(names, l.fresh) { // Kafka has answered for none
+				l.asked.failedAt.Store(l.cfg.Clock.Now().UnixNano()) // so that no commit waits for what has just failed
+			}
 		} else {
 			l.asked.failedAt.Store(0)
 		}
