@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -115,7 +117,7 @@ func TestQueueIsBounded(t *testing.T) {
 func TestStalledDisk(t *testing.T) {
 	disk := newFaultyLog()
 	cfg := testConfig(t, t.TempDir())
-	cfg.wrapLog, cfg.ProposeTimeout, cfg.StallTimeout = disk.wrap, 100*time.Millisecond, 100*time.Millisecond
+	cfg.wrapLog, cfg.ProposeTimeout, cfg.StallTimeout = disk.wrap, 2*time.Second, 100*time.Millisecond
 	s, m := open(t, cfg)
 	m.mustDo(t, s, "before=1")
 	t.Cleanup(func() { disk.set(false, nil) })
@@ -202,6 +204,33 @@ func TestFailedWriteIsFatal(t *testing.T) {
 	_, m = open(t, cfg)
 	require.Contains(t, m.state(), "kept")
 	require.NotContains(t, m.state(), "later")
+}
+
+// TestDirectoryRemovedWhileRunning: what goes into files without a name is lost with the process, so nothing more is
+// acknowledged.
+func TestDirectoryRemovedWhileRunning(t *testing.T) {
+	for _, replaced := range []bool{false, true} {
+		cfg := testConfig(t, t.TempDir())
+		cfg.WriteBehind = 5 * time.Millisecond
+		fatal := make(chan error, 10)
+		cfg.Fatal = func(err error) { fatal <- err }
+		m := newModel()
+		s, err := Open(cfg, m)
+		require.NoError(t, err)
+		m.awaitLead(t)
+		m.mustDo(t, s, "kept=1")
+		shard := shardDir(cfg.Dir, cfg.Shard)
+		require.NoError(t, os.RemoveAll(shard))
+		if replaced {
+			require.NoError(t, os.MkdirAll(shard, 0o750))
+			require.NoError(t, os.WriteFile(filepath.Join(shard, "state.db"), nil, 0o600))
+		}
+		m.do(t, s, "lost=1") // makes something to write; whether it is in time does not matter
+		require.ErrorContains(t, <-fatal, "state.db")
+		m.await(t, "resignation", func() bool { return m.leading == 0 })
+		require.ErrorIs(t, m.propose(s, "later=1", nil), ErrNotLeader)
+		require.NoError(t, s.Close(context.Background()))
+	}
 }
 
 // TestCloseWaitsForWhatIsUnderWay: an orderly end answers everything that was accepted.
