@@ -57,7 +57,7 @@ func (r *report) summary(took time.Duration) {
 		fmt.Fprintf(r.out, "explained by %s: %d\n", id, explained[id])
 	}
 	if again > 0 {
-		fmt.Fprintf(r.out, "%d plays were repeated because the script was late\n", again)
+		fmt.Fprintf(r.out, "%d plays were repeated because the script was late or Kafka not as expected\n", again)
 	}
 	if r.mismatches > 0 {
 		fmt.Fprintf(r.out, "%d steps where Kafka is not what the sequence expects\n", r.mismatches)
