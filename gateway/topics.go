@@ -145,7 +145,7 @@ func (c *topicCache) join(names []string, ids [][16]byte) (*topicAsk, error) {
 	}
 	ask := c.waiting
 	for _, name := range names {
-		if validTopic(name) {
+		if LegalTopic(name) {
 			ask.names[strings.Clone(name)] = nil // It may point into a request, which the question can outlive.
 		}
 	}
@@ -161,8 +161,9 @@ func (c *topicCache) join(names []string, ids [][16]byte) (*topicAsk, error) {
 	return ask, nil
 }
 
-// validTopic reports whether Kafka would allow a topic of this name (org.apache.kafka.common.internals.Topic).
-func validTopic(name string) bool {
+// LegalTopic reports whether Kafka takes a topic of this name: 1 to 249 letters, digits, dots, underscores and dashes, and
+// neither of the two names that are directories.
+func LegalTopic(name string) bool {
 	if name == "" || len(name) > 249 || name == "." || name == ".." {
 		return false
 	}

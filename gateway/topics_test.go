@@ -324,7 +324,10 @@ func TestTopicsOfImpossibleNames(t *testing.T) {
 		_, _, ok := d.LookupName(name)
 		require.False(t, ok)
 	}
-	for _, name := range []string{"a", "A.b_c-9", strings.Repeat("x", 249), "..."} {
-		require.True(t, validTopic(name), name)
+	for _, name := range append(bad, "a b", "é") {
+		require.False(t, LegalTopic(name), name)
+	}
+	for _, name := range []string{"a", "A.b_c-D9", strings.Repeat("x", 249), "..."} {
+		require.True(t, LegalTopic(name), name)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/coordinatord/coordinatord/gateway"
 	"github.com/coordinatord/coordinatord/internal/daemon"
 )
 
@@ -156,7 +157,7 @@ func (v *topicsValue) Set(s string) error {
 		if !ok || name == "" {
 			return fmt.Errorf("%q is not name:partitions", part)
 		}
-		if !daemon.LegalTopic(name) {
+		if !gateway.LegalTopic(name) {
 			return fmt.Errorf("%q is no name that Kafka takes: up to 249 letters, digits, dots, underscores and dashes", name)
 		}
 		n, err := strconv.ParseInt(count, 10, 32)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,6 +18,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
+
+	"github.com/coordinatord/coordinatord/gateway"
 )
 
 // topicTimeout bounds one request for topics to the stand-in.
@@ -36,17 +37,6 @@ type StandinConfig struct {
 type TopicSpec struct {
 	Name       string
 	Partitions int32
-}
-
-// LegalTopic reports whether Kafka takes the name: 1 to 249 letters, digits, dots, underscores and dashes, and neither of
-// the two names that are directories. The stand-in itself takes any.
-func LegalTopic(name string) bool {
-	if name == "" || len(name) > 249 || name == "." || name == ".." {
-		return false
-	}
-	return !strings.ContainsFunc(name, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-'
-	})
 }
 
 // Standin is an in-process Kafka on loopback whose records survive the process, also when it is killed: every produce is
@@ -143,7 +133,7 @@ func (s *Standin) missing(md *kmsg.MetadataRequest) []string {
 	defer s.mu.Unlock()
 	var names []string
 	for _, t := range md.Topics {
-		if t.Topic != nil && !s.known[*t.Topic] && LegalTopic(*t.Topic) {
+		if t.Topic != nil && !s.known[*t.Topic] && gateway.LegalTopic(*t.Topic) {
 			names = append(names, *t.Topic)
 		}
 	}

@@ -171,12 +171,3 @@ func clusterID(t *testing.T, s *Standin) string {
 	require.Len(t, md.Cluster, 22)
 	return md.Cluster
 }
-
-func TestLegalTopic(t *testing.T) {
-	for name, want := range map[string]bool{
-		"orders": true, "a.b_c-D9": true, strings.Repeat("x", 249): true,
-		"": false, ".": false, "..": false, "a/b": false, "a b": false, "é": false, strings.Repeat("x", 250): false,
-	} {
-		require.Equal(t, want, LegalTopic(name), name)
-	}
-}
