@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io/fs"
+	"os"
 	"slices"
 
 	"go.etcd.io/bbolt"
@@ -31,7 +33,8 @@ var (
 
 // stateDB is the materialised copy.
 type stateDB struct {
-	db *bbolt.DB
+	db   *bbolt.DB
+	file fs.FileInfo // at the time of opening
 }
 
 func openState(path string) (*stateDB, error) {
@@ -39,7 +42,26 @@ func openState(path string) (*stateDB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stateDB{db: db}, nil
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("raftstore: %s has gone: %w", path, err), db.Close())
+	}
+	return &stateDB{db: db, file: info}, nil
+}
+
+var errReplaced = errors.New("another file has taken its place")
+
+// inPlace fails if the file was removed, or the directory with it: what is written then is gone at the end of the process,
+// and another process may use the directory's new form.
+func (s *stateDB) inPlace() error {
+	info, err := os.Stat(s.db.Path())
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(info, s.file) {
+		return fmt.Errorf("%s: %w", s.db.Path(), errReplaced)
+	}
+	return nil
 }
 
 // position returns where the copy stands; the zero position if nothing was ever written.
@@ -67,6 +89,9 @@ func positionOf(tx *bbolt.Tx) (position, error) {
 
 // write brings the copy to a position, in one synced transaction. replace drops every earlier value.
 func (s *stateDB) write(p position, changes []Change, replace bool) error {
+	if err := s.inPlace(); err != nil {
+		return err
+	}
 	// Neighbouring keys share pages. The sort is stable, so the last change of a key wins.
 	slices.SortStableFunc(changes, func(a, b Change) int { return bytes.Compare(a.Key, b.Key) })
 	return s.db.Update(func(tx *bbolt.Tx) error {
