@@ -180,7 +180,7 @@ func (p *toolPlay) configs(ctx context.Context) error {
 		{"configs-broker-alter", "Completed", configsTool, "--alter", "--entity-type", "brokers", "--entity-name", "1", "--add-config", "log.cleaner.threads=2"},
 		{"configs-broker-describe", "log.cleaner.threads=2", configsTool, "--describe", "--entity-type", "brokers", "--entity-name", "1"},
 		{"configs-broker-delete", "Completed", configsTool, "--alter", "--entity-type", "brokers", "--entity-name", "1", "--delete-config", "log.cleaner.threads"},
-		{"configs-broker-all", "log.cleaner.threads=1", configsTool, "--describe", "--all", "--entity-type", "brokers", "--entity-name", "1"},
+		{"configs-broker-all", "log.cleaner.threads=1 sensitive=false", configsTool, "--describe", "--all", "--entity-type", "brokers", "--entity-name", "1"},
 		{"configs-group-alter", "Completed", configsTool, "--alter", "--entity-type", "groups", "--entity-name", "tools-group", "--add-config", "consumer.heartbeat.interval.ms=5500"},
 		{"configs-group-describe", "consumer.heartbeat.interval.ms=5500", configsTool, "--describe", "--entity-type", "groups", "--entity-name", "tools-group"},
 		{"configs-group-delete", "Completed", configsTool, "--alter", "--entity-type", "groups", "--entity-name", "tools-group", "--delete-config", "consumer.heartbeat.interval.ms"},
