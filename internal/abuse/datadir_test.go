@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -74,4 +75,22 @@ func TestDamagedDataDirectory(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestDataDirectoryRemoved: a daemon whose directory is removed ends at once and says why, for what it would go on to
+// acknowledge could not be kept.
+func TestDataDirectoryRemoved(t *testing.T) {
+	d := startDev(t)
+	c, err := load.Dial(d.Bootstrap)
+	require.NoError(t, err)
+	defer c.Close()
+	require.NoError(t, os.RemoveAll(filepath.Join(d.dir, "raft")))
+	_, _ = c.Request(load.CommitRequest("homeless", "steady", 1, 1)) // something to be written down; it may be too late already
+	select {
+	case <-d.Done():
+	case <-time.After(20 * time.Second):
+		t.Fatal("the daemon goes on")
+	}
+	require.Error(t, d.Err())
+	require.Contains(t, d.log.String(), "state.db")
 }
