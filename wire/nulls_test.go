@@ -10,17 +10,17 @@ import (
 
 // fill gives every field a value and every list two elements. depth says how deep the lists that stay empty lie.
 func fill(v reflect.Value, emptyAt int) {
-	switch v.Kind() { //nolint:exhaustive // messages have no other kinds of fields.
-	case reflect.Pointer:
+	switch k := v.Kind(); { //nolint:exhaustive // messages have no other kinds of fields.
+	case k == reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		fill(v.Elem(), emptyAt)
-	case reflect.Struct:
+	case k == reflect.Struct:
 		for i := range v.NumField() {
 			if n := v.Type().Field(i).Name; n != "Version" && n != "UnknownTags" {
 				fill(v.Field(i), emptyAt)
 			}
 		}
-	case reflect.Slice:
+	case k == reflect.Slice:
 		if v.Type().Elem().Kind() == reflect.Uint8 {
 			v.SetBytes([]byte("some bytes"))
 			return
@@ -32,9 +32,9 @@ func fill(v reflect.Value, emptyAt int) {
 		for i := range v.Len() {
 			fill(v.Index(i), emptyAt-1)
 		}
-	case reflect.String:
+	case k == reflect.String:
 		v.SetString("a text")
-	case reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+	case v.CanInt():
 		v.SetInt(3)
 	}
 }

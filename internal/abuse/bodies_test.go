@@ -26,26 +26,26 @@ var own = []struct{ key, lo, hi int16 }{
 
 // fill gives every field a value and every list one element. The texts name nothing that exists.
 func fill(v reflect.Value) {
-	switch v.Kind() {
-	case reflect.Pointer:
+	switch k := v.Kind(); {
+	case k == reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		fill(v.Elem())
-	case reflect.Struct:
+	case k == reflect.Struct:
 		for i := range v.NumField() {
 			if n := v.Type().Field(i).Name; n != "Version" && n != "UnknownTags" {
 				fill(v.Field(i))
 			}
 		}
-	case reflect.Slice:
+	case k == reflect.Slice:
 		if v.Type().Elem().Kind() == reflect.Uint8 {
 			v.SetBytes([]byte{1, 2})
 			return
 		}
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
 		fill(v.Index(0))
-	case reflect.String:
+	case k == reflect.String:
 		v.SetString("ab")
-	case reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+	case v.CanInt():
 		v.SetInt(1)
 	}
 }

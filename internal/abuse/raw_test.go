@@ -3,7 +3,6 @@ package abuse
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"io"
 	"net"
 	"os"
@@ -62,12 +61,12 @@ func exchangeOn(t *testing.T, c net.Conn, send []byte) outcome {
 	require.NoError(t, c.SetReadDeadline(time.Now().Add(10*time.Second)))
 	var size [4]byte
 	if _, err := io.ReadFull(c, size[:]); err != nil {
-		require.False(t, errors.Is(err, os.ErrDeadlineExceeded), "neither an answer nor a close within 10 s to % x", send[:min(len(send), 64)])
+		require.NotErrorIs(t, err, os.ErrDeadlineExceeded, "neither an answer nor a close within 10 s to % x", send[:min(len(send), 64)])
 		return outcome{closed: true}
 	}
 	var answer bytes.Buffer // grows with what comes, whatever the length says
 	_, err := io.CopyN(&answer, c, int64(binary.BigEndian.Uint32(size[:])))
-	require.False(t, errors.Is(err, os.ErrDeadlineExceeded), "an answer that does not end")
+	require.NotErrorIs(t, err, os.ErrDeadlineExceeded, "an answer that does not end")
 	if err != nil {
 		return outcome{closed: true}
 	}
