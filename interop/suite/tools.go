@@ -178,7 +178,7 @@ func (p *toolPlay) configs(ctx context.Context) error {
 		{"configs-topic-wrong", "rror", configsTool, "--alter", "--entity-type", "topics", "--entity-name", "tools", "--add-config", "segment.bytes=some"},
 		{"configs-topic-delete", "Completed", configsTool, "--alter", "--entity-type", "topics", "--entity-name", "tools", "--delete-config", "segment.bytes"},
 		{"configs-broker-alter", "Completed", configsTool, "--alter", "--entity-type", "brokers", "--entity-name", "1", "--add-config", "log.cleaner.threads=2"},
-		{"configs-broker-describe", "log.cleaner.threads=2", configsTool, "--describe", "--entity-type", "brokers", "--entity-name", "1"},
+		{"configs-broker-describe", "log.cleaner.threads=2 sensitive=false", configsTool, "--describe", "--entity-type", "brokers", "--entity-name", "1"},
 		{"configs-broker-delete", "Completed", configsTool, "--alter", "--entity-type", "brokers", "--entity-name", "1", "--delete-config", "log.cleaner.threads"},
 		{"configs-broker-all", "log.cleaner.threads=1 sensitive=false", configsTool, "--describe", "--all", "--entity-type", "brokers", "--entity-name", "1"},
 		{"configs-group-alter", "Completed", configsTool, "--alter", "--entity-type", "groups", "--entity-name", "tools-group", "--add-config", "consumer.heartbeat.interval.ms=5500"},
