@@ -10,7 +10,7 @@ import (
 
 // fill gives every field a value and every list two elements. depth says how deep the lists that stay empty lie.
 func fill(v reflect.Value, emptyAt int) {
-	switch k := v.Kind(); { //nolint:exhaustive // messages have no other kinds of fields.
+	switch k := v.Kind(); {
 	case k == reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		fill(v.Elem(), emptyAt)
