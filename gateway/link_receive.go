@@ -18,14 +18,14 @@ func (l *link) Receive(s wire.Slot, w *wire.Writer) error {
 	l.rd.SetTimeout(0)
 	b, err := l.rd.Peek(8)
 	if err != nil {
-		return fmt.Errorf("the broker did not answer: %w", err)
+		return fmt.Errorf("the broker at %v did not answer: %w", l.nc.RemoteAddr(), err)
 	}
 	size := int32(binary.BigEndian.Uint32(b))
 	if err := wire.CheckResponseSize(size); err != nil {
-		return fmt.Errorf("the broker's response: %w", err)
+		return fmt.Errorf("the response of the broker at %v: %w", l.nc.RemoteAddr(), err)
 	}
 	if corr := int32(binary.BigEndian.Uint32(b[4:])); corr != s.Corr {
-		return fmt.Errorf("the broker answered request %d where %d was next", corr, s.Corr)
+		return fmt.Errorf("the broker at %v answered request %d where %d was next", l.nc.RemoteAddr(), corr, s.Corr)
 	}
 	l.rd.SetTimeout(l.srv.wire.ProgressTimeout)
 	if l.edits(s) {

@@ -46,7 +46,10 @@ func CheckResponseSize(size int32) error {
 	if speaks := foreign(size); speaks != "" && size > DefaultMaxRequestBytes {
 		return &FrameError{Size: size, Reason: speaks}
 	}
-	if size < 4 {
+	switch {
+	case size < 0:
+		return &FrameError{Size: size, Reason: "the length is negative"}
+	case size < 4:
 		return &FrameError{Size: size, Reason: "too short for a response header"}
 	}
 	return nil

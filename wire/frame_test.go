@@ -53,5 +53,5 @@ func TestCheckResponseSize(t *testing.T) {
 	require.ErrorContains(t, CheckResponseSize(sizeOf("\x15\x03\x03\x00")), "TLS alert")
 	require.ErrorContains(t, CheckResponseSize(sizeOf("HTTP")), "HTTP")
 	require.ErrorContains(t, CheckResponseSize(3), "too short")
-	require.ErrorContains(t, CheckResponseSize(-5), "too short")
+	require.ErrorContains(t, CheckResponseSize(-5), "negative")
 }

@@ -157,6 +157,7 @@ func TestSickKafka(t *testing.T) {
 	after, err := d.Resident()
 	require.NoError(t, err)
 	require.Less(t, after-before, int64(256<<20), "bytes of memory")
+	require.Contains(t, d.log.String(), k.addr+" answered request", "a line that names the broker")
 	s.undisturbed(t)
 	d.stop(t)
 }
