@@ -188,10 +188,18 @@ func TestBootRefuses(t *testing.T) {
 		},
 		"the log is gone": {
 			harm: func(t *testing.T, f *filled) { require.NoError(t, os.Remove(f.path("log.db"))) },
-			is:   ErrDamaged, says: []string{"ends at 0"},
+			is:   ErrDamaged, says: []string{"log.db is missing"},
 		},
-		"the whole shard but its term is gone": {
+		"the log is gone from a directory without the mark": {
 			harm: func(t *testing.T, f *filled) {
+				unmark(t, f.cfg.Dir)
+				require.NoError(t, os.Remove(f.path("log.db")))
+			},
+			is: ErrDamaged, says: []string{"ends at 0"},
+		},
+		"the whole shard but its term is gone from a directory without the mark": {
+			harm: func(t *testing.T, f *filled) {
+				unmark(t, f.cfg.Dir)
 				for _, n := range []string{"log.db", "state.db", "snapshots"} {
 					require.NoError(t, os.RemoveAll(f.path(n)))
 				}

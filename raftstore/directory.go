@@ -41,6 +41,7 @@ type Identity struct {
 	NodeID    uint64 `json:"node_id"`              // at least 1
 	ClusterID string `json:"cluster_id,omitempty"` // Kafka's cluster.id; empty until it is known
 	LogStore  string `json:"log_store"`            // "bbolt" or "wal"
+	LogMade   bool   `json:"log_made,omitempty"`   // the log has had its first entry, so that it must be there from now on
 }
 
 // directory is a locked data directory.
@@ -87,6 +88,9 @@ func (d *directory) identify(cfg *Config) error {
 	if id.LogStore != cfg.LogStore {
 		return fmt.Errorf("%w: %s has its log in %s, and %s is asked for", ErrOtherLogStore, d.path, id.LogStore, cfg.LogStore)
 	}
+	if err := d.checkMark(cfg.Shard); err != nil {
+		return err
+	}
 	if cfg.ClusterID == "" {
 		return nil
 	}
@@ -108,6 +112,40 @@ func (d *directory) setClusterID(cluster string) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %s is of Kafka cluster %q, and the brokers are of %q", ErrOtherCluster, d.path, d.id.ClusterID, cluster)
+}
+
+// markLog records that the log has been made. Directories from before this mark get it at their next start.
+func (d *directory) markLog() error {
+	if d.id.LogMade {
+		return nil
+	}
+	d.id.LogMade = true
+	if err := d.write(); err != nil {
+		d.id.LogMade = false
+		return err
+	}
+	return nil
+}
+
+// checkMark refuses a marked directory whose log is not there: to start with an empty one would forget what was
+// acknowledged, and without the file of the term and the vote this node could vote twice.
+func (d *directory) checkMark(shard uint32) error {
+	if !d.id.LogMade {
+		return nil
+	}
+	log := "log.db"
+	if d.id.LogStore == LogStoreWAL {
+		log = "wal"
+	}
+	for _, name := range []string{log, "stable.db"} {
+		path := filepath.Join(shardDir(d.path, shard), name)
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%w: %s has been in use, but %s is missing; put it back, or begin with another directory", ErrDamaged, d.path, path)
+		} else if err != nil {
+			return fmt.Errorf("raftstore: %s cannot be looked at: %w", path, err)
+		}
+	}
+	return nil
 }
 
 // write replaces the file "meta" in one step that survives a crash.

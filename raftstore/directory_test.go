@@ -56,7 +56,7 @@ func TestDirectoryRefuses(t *testing.T) {
 func TestDirectoryRecordsCluster(t *testing.T) {
 	cfg := testConfig(t, t.TempDir())
 	s, m := open(t, cfg)
-	require.Equal(t, Identity{Format: 1, NodeID: 1, LogStore: "bbolt"}, s.Identity())
+	require.Equal(t, Identity{Format: 1, NodeID: 1, LogStore: "bbolt", LogMade: true}, s.Identity())
 	require.Error(t, s.SetClusterID(""))
 	require.NoError(t, s.SetClusterID("kafka-a"))
 	require.NoError(t, s.SetClusterID("kafka-a"))
@@ -69,6 +69,56 @@ func TestDirectoryRecordsCluster(t *testing.T) {
 	cfg.ClusterID = "" // Kafka is down: the directory is good enough
 	s, _ = open(t, cfg)
 	require.Equal(t, "kafka-a", s.Identity().ClusterID)
+}
+
+// TestDirectoryWithoutItsLog: a directory that has been in use never starts empty.
+func TestDirectoryWithoutItsLog(t *testing.T) {
+	logStores(t, func(t *testing.T, kind string) {
+		log := map[string]string{LogStoreBBolt: "log.db", LogStoreWAL: "wal"}[kind]
+		for _, lost := range []string{"..", ".", log, "stable.db"} {
+			cfg := testConfig(t, t.TempDir())
+			cfg.LogStore = kind
+			s, m := open(t, cfg)
+			m.mustDo(t, s, "a=1")
+			shut(t, s, m)
+			path := filepath.Join(shardDir(cfg.Dir, 0), lost)
+			require.NoError(t, os.Rename(path, cfg.Dir+".aside"))
+			_, err := Open(cfg, newModel())
+			require.ErrorIs(t, err, ErrDamaged)
+			require.ErrorContains(t, err, "missing")
+			require.NotContains(t, err.Error(), "\n", "one sentence")
+			require.NoFileExists(t, path, "nothing was changed")
+			require.NoDirExists(t, path, "nothing was changed")
+
+			require.NoError(t, os.Rename(cfg.Dir+".aside", path))
+			s, m = open(t, cfg)
+			require.Contains(t, m.state(), "a")
+			shut(t, s, m)
+		}
+	})
+}
+
+// unmark makes the file "meta" one of before the mark.
+func unmark(t *testing.T, dir string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, metaFile), []byte(`{"format":1,"node_id":1,"log_store":"bbolt"}`), 0o640))
+}
+
+// TestDirectoryFromBeforeTheMark: a directory of the release before gets the mark, and one that a crash left without a log
+// is finished.
+func TestDirectoryFromBeforeTheMark(t *testing.T) {
+	cfg := testConfig(t, t.TempDir())
+	unmark(t, cfg.Dir)
+	s, m := open(t, cfg)
+	m.mustDo(t, s, "a=1")
+	shut(t, s, m)
+	unmark(t, cfg.Dir)
+	s, m = open(t, cfg)
+	require.Contains(t, m.state(), "a")
+	shut(t, s, m)
+	id, err := readIdentity(cfg.Dir)
+	require.NoError(t, err)
+	require.True(t, id.LogMade)
 }
 
 func TestDirectoryThatIsAFile(t *testing.T) {

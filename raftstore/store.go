@@ -102,6 +102,9 @@ func (s *Store) start() error {
 			return err
 		}
 	}
+	if err := s.dir.markLog(); err != nil {
+		return err
+	}
 	if s.proposer, err = newProposer(&s.cfg, s.handler); err != nil {
 		return err
 	}
