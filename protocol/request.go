@@ -24,8 +24,12 @@ type Request interface {
 
 // New translates a decoded request of one of the coordinator's own keys, whose version has been checked. freshID makes a
 // new UUID, from which a member id is made if one is needed. The strings of OffsetCommit and Heartbeat alias msg, so msg
-// has to live until they are answered; all others are copied.
+// has to live until they are answered; all others are copied. An error means that there is no answer: the connection has
+// to be closed.
 func New(msg kmsg.Request, client group.Client, freshID func() string) (Request, error) {
+	if err := checkNumbers(msg); err != nil {
+		return nil, err
+	}
 	switch m := msg.(type) {
 	case *kmsg.OffsetCommitRequest:
 		return newOffsetCommit(m), nil
