@@ -320,11 +320,21 @@ func errorsOf(errs ...error) error {
 
 // TestUnknownEnvelopeStopsTheNode: an entry that a newer version wrote must not be passed over.
 func TestUnknownEnvelopeStopsTheNode(t *testing.T) {
-	p, err := newProposer(&Config{QueueBytes: 1}, newModel())
+	m := newModel()
+	p, err := newProposer(&Config{QueueBytes: 1}, m)
 	require.NoError(t, err)
-	f := &fsm{handler: newModel(), proposer: p}
-	require.PanicsWithValue(t,
-		"entry 9 of the log cannot be applied, and this node must not go on without it: "+
-			"raftstore: an entry of the log has a format that this version does not know: format 2, and this version knows 1",
-		func() { f.Apply(&raft.Log{Index: 9, Term: 1, Data: []byte{2, 0, 0}}) })
+	var fatal []error
+	f := &fsm{handler: m, proposer: p, poison: &poison{fatal: func(err error) { fatal = append(fatal, err) }}}
+	f.Apply(&raft.Log{Index: 8, Term: 1, Data: encodeEnvelope(1, 1, 1, []byte("a=1"))})
+	f.Apply(&raft.Log{Index: 9, Term: 1, Data: []byte{2, 0, 0}})
+	require.Len(t, fatal, 1)
+	require.EqualError(t, fatal[0], "raftstore: entry 9 of the log cannot be applied, and this node must not go on without it: "+
+		"raftstore: an entry of the log has a format that this version does not know: format 2, and this version knows 1")
+
+	f.Apply(&raft.Log{Index: 10, Term: 1, Data: encodeEnvelope(1, 1, 2, []byte("b=1"))})
+	_, err = f.Snapshot()
+	require.Error(t, err)
+	require.Contains(t, m.state(), "a")
+	require.NotContains(t, m.state(), "b", "nothing is applied after it")
+	require.Len(t, fatal, 1)
 }

@@ -55,8 +55,8 @@ type Config struct {
 	StallTimeout      time.Duration // how long one write to the log may take before the disk counts as stalled, default 5 s
 
 	// Fatal is called when the disk has refused a write or a sync, after which nothing that this process believes about the
-	// file can be trusted. It must not return in production; the default logs and ends the process with status 1. The store
-	// acknowledges nothing more, should it return.
+	// file can be trusted, and when a committed entry cannot be read, which must not be passed over. It must not return in
+	// production; the default logs and ends the process with status 1. The store acknowledges nothing more, should it return.
 	Fatal    func(err error)
 	Observer Observer // optional
 	Logger   *zap.Logger
@@ -171,7 +171,7 @@ func (c *Config) applyDefaults() {
 	if c.Fatal == nil {
 		log := c.Logger
 		c.Fatal = func(err error) {
-			log.Error("the process ends because the disk refused to keep what it must keep", zap.Error(err))
+			log.Error("the process ends at once", zap.Error(err))
 			_ = log.Sync()
 			os.Exit(1)
 		}

@@ -15,7 +15,9 @@ type fsm struct {
 	proposer  *proposer
 	positions positions
 	materials *materialiser
+	poison    *poison
 	led       func(term uint64) // an own marker of that term was applied
+	stuck     error             // an entry could not be read: none is applied after it; owned by Raft's goroutine of the state
 
 	loaded atomic.Uint64 // the state was loaded at this index: entries up to it are not applied again
 	seen   atomic.Uint64 // index of the newest entry that Raft handed over, commands or not
@@ -27,6 +29,9 @@ type fsm struct {
 
 // Apply implements raft.FSM.
 func (f *fsm) Apply(l *raft.Log) any {
+	if f.stuck != nil {
+		return f.stuck
+	}
 	f.seen.Store(l.Index)
 	if l.Index <= f.loaded.Load() {
 		return nil
@@ -34,7 +39,8 @@ func (f *fsm) Apply(l *raft.Log) any {
 	e, err := decodeEnvelope(l.Data)
 	if err != nil {
 		// Going on would let this node's state differ from the others' for ever.
-		panic(fmt.Sprintf("entry %d of the log cannot be applied, and this node must not go on without it: %v", l.Index, err))
+		f.stuck = f.poison.fail(fmt.Errorf("raftstore: entry %d of the log cannot be applied, and this node must not go on without it: %w", l.Index, err))
+		return f.stuck
 	}
 	f.positions.applied(l.Index, l.Term)
 	own := e.Origin == f.proposer.origin
@@ -77,6 +83,9 @@ func (f *fsm) collectInto(v chan view) {
 // Snapshot implements raft.FSM. The entries so far have been handed to the owner before it is asked, and later ones are
 // not, so what it answers is the state at the newest entry with commands.
 func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
+	if f.stuck != nil {
+		return nil, f.stuck // Raft would take the state for one that has the entry
+	}
 	if f.seen.Load() < f.loaded.Load() {
 		// Raft is still passing over entries that the state holds already.
 		return nil, raft.ErrNothingNewToSnapshot

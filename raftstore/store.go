@@ -113,7 +113,7 @@ func (s *Store) start() error {
 		at = 0
 	}
 	s.materials = newMaterialiser(files.state, at, s.poison, s.cfg.Observer)
-	s.fsm = &fsm{handler: s.handler, proposer: s.proposer, materials: s.materials, led: s.led}
+	s.fsm = &fsm{handler: s.handler, proposer: s.proposer, materials: s.materials, poison: s.poison, led: s.led}
 	s.fsm.restored(b.pos)
 	s.fsm.kept.Store(b.newest)
 	if b.renew && b.pos.index > 0 {
