@@ -33,7 +33,9 @@ use. It is for development: the stand-in has no replication, quotas or security.
 				return err
 			}
 			outliveReaders()
-			log := newLogger(d.logFormat, d.logLevel, a.stderr)
+			log, queue := startLog(d.logFormat, d.logLevel, a.stderr)
+			defer queue.close()
+			cfg.LogDropped = queue.dropped.Load
 			log.Info("starting", zap.String("version", version()), zap.String("data_dir", cfg.DataDir), zap.Any("settings", given(cmd.Flags())))
 			return daemon.RunDev(cmd.Context(), cfg, kafka, log, a.announce)
 		}),

@@ -26,7 +26,9 @@ stops accepting, finishes what is in flight and exits 0; a second signal exits a
 				return err
 			}
 			outliveReaders()
-			log := newLogger(d.logFormat, d.logLevel, a.stderr)
+			log, queue := startLog(d.logFormat, d.logLevel, a.stderr)
+			defer queue.close()
+			cfg.LogDropped = queue.dropped.Load
 			log.Info("starting", zap.String("version", version()), zap.String("data_dir", cfg.DataDir), zap.Any("settings", given(cmd.Flags())))
 			return daemon.Run(cmd.Context(), cfg, log, a.announce)
 		}),

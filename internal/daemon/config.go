@@ -36,6 +36,8 @@ type Config struct {
 	ConnectionsMaxIdle    time.Duration // connections.max.idle.ms
 	SocketRequestMaxBytes int32         // socket.request.max.bytes
 	DrainTimeout          time.Duration // --drain-timeout: how long a stop waits for requests that are in flight
+
+	LogDropped func() uint64 // lines of the log that were dropped so far, for the metrics; nil: none ever is
 }
 
 // RaftTuning is how the log is kept short. A zero takes raftstore's default.

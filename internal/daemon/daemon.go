@@ -33,6 +33,7 @@ func Run(ctx context.Context, cfg Config, log *zap.Logger, announce Announce) er
 	}
 	bootstrap := p.bootstrap()
 	log.Info("serving", zap.String("bootstrap", bootstrap))
+	_ = log.Sync() // whoever waits for the announcement finds the log up to here
 	if err := announce(bootstrap); err != nil {
 		return fmt.Errorf("the address of the bootstrap listener cannot be printed: %w", err)
 	}
@@ -111,7 +112,7 @@ func (p *process) fail(err error) {
 
 // start brings the parts up in the order in which they need one another, and returns once the daemon serves.
 func (p *process) start(ctx context.Context) error {
-	registry := newRegistry()
+	registry := newRegistry(p.cfg.LogDropped)
 	if err := p.startHTTP(ctx, registry); err != nil {
 		return err
 	}

@@ -35,9 +35,14 @@ func (p *process) metricsHandler(reg *registry) http.Handler {
 	})
 }
 
-func newRegistry() *registry {
+func newRegistry(dropped func() uint64) *registry {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if dropped != nil {
+		reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "coordinatord_dropped_log_lines_total", Help: "Lines that were not logged, because the log was not read as fast as it was written.",
+		}, func() float64 { return float64(dropped()) }))
+	}
 	return reg
 }
 
