@@ -40,12 +40,12 @@ type Config struct {
 	LogDropped func() uint64 // lines of the log that were dropped so far, for the metrics; nil: none ever is
 }
 
-// RaftTuning is how the log is kept short. A zero takes raftstore's default.
+// RaftTuning is how the log is kept short.
 type RaftTuning struct {
-	SnapshotInterval  time.Duration // --raft-snapshot-interval
-	SnapshotThreshold uint64        // --raft-snapshot-threshold, entries
-	TrailingLogs      uint64        // --raft-trailing-logs, entries
-	WriteBehind       time.Duration // --raft-write-behind
+	SnapshotInterval  time.Duration // --raft-snapshot-interval, at least 1 ms
+	SnapshotThreshold uint64        // --raft-snapshot-threshold, entries, at least 1
+	TrailingLogs      uint64        // --raft-trailing-logs, entries; 0 takes raftstore's default
+	WriteBehind       time.Duration // --raft-write-behind, at least 1 ms
 }
 
 // Peer is an initial voter of --cluster.
@@ -87,6 +87,7 @@ func DefaultConfig() Config {
 		BrokerPorts:           PortRange{9193, 9224},
 		RaftListen:            "127.0.0.1:9190",
 		RaftLogStore:          "bbolt",
+		Raft:                  RaftTuning{SnapshotInterval: 10 * time.Second, SnapshotThreshold: 20_000, WriteBehind: time.Second},
 		KafkaRefresh:          30 * time.Second,
 		HTTP:                  "127.0.0.1:9191",
 		Security:              Security{Protocol: "PLAINTEXT"},

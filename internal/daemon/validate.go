@@ -15,6 +15,7 @@ const (
 	maxPorts    = 1024                             // of --broker-ports: each is a listener for the daemon's whole life
 	minRequest  = 1 << 10                          // socket.request.max.bytes below this would refuse ordinary joins
 	minRefresh  = 100 * time.Millisecond
+	minPeriod   = time.Millisecond // of what the log's keeper does now and then
 	maxBrokerID = math.MaxInt32 - maxPorts
 )
 
@@ -43,9 +44,12 @@ func (c *Config) validateNode() error {
 		key string
 		val time.Duration
 	}{{"raft-snapshot-interval", c.Raft.SnapshotInterval}, {"raft-write-behind", c.Raft.WriteBehind}} {
-		if d.val < 0 {
-			return bad("it is not negative", d.key)
+		if d.val < minPeriod {
+			return bad(fmt.Sprintf("it is at least %v", minPeriod), d.key)
 		}
+	}
+	if c.Raft.SnapshotThreshold < 1 {
+		return bad("it is at least 1", "raft-snapshot-threshold")
 	}
 	return c.validateCluster()
 }
