@@ -15,6 +15,7 @@ package protocol
 //	v10  topic ids instead of names, in both directions
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -34,6 +35,7 @@ type offsetFetch struct {
 	msg     *kmsg.OffsetFetchRequest
 	failed  group.Code      // v10: Kafka had to be asked for an id and could not be
 	unknown [][]fetchedByID // v10, by group: topics whose id does not exist
+	known   Lookup          // what Kafka has told of topics; nil: nothing
 }
 
 type fetchedByID struct {
@@ -86,6 +88,7 @@ func (f *offsetFetch) Missing(known Lookup) (names []string, ids []group.TopicID
 
 // Resolve implements [TopicRequest].
 func (f *offsetFetch) Resolve(known Lookup, absent group.Code) {
+	f.known = known
 	if f.version < offsetFetchTopicIDs {
 		f.resolveNames(known)
 		return
@@ -148,6 +151,11 @@ func (f *offsetFetch) Answer(res group.Result) kmsg.Response {
 		return f.Fail(f.failed)
 	}
 	r := res.(group.FetchResult)
+	for i := range r.Groups {
+		if f.ev.Groups[i].All && f.known != nil {
+			r.Groups[i].Topics = Present(r.Groups[i].Topics, f.known)
+		}
+	}
 	if f.version < offsetFetchBatched {
 		return f.single(&r.Groups[0])
 	}
@@ -158,6 +166,15 @@ func (f *offsetFetch) Answer(res group.Result) kmsg.Response {
 		resp.Groups[i] = f.group(i, &r.Groups[i])
 	}
 	return resp
+}
+
+// Present keeps the topics that still have their names, as far as known tells: one that was created anew does not inherit,
+// also while the image has yet to hear of its id. It changes topics in place.
+func Present(topics []group.FetchedTopic, known Lookup) []group.FetchedTopic {
+	return slices.DeleteFunc(topics, func(t group.FetchedTopic) bool {
+		now, ok := known.ByName(t.Topic)
+		return ok && t.ID != noTopicID && now.ID != noTopicID && now.ID != t.ID
+	})
 }
 
 // single is the layout before v8.

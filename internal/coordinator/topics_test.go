@@ -105,6 +105,23 @@ func (w *world) offsetsOf(name string) int {
 	return len(d.Offsets)
 }
 
+// listed returns how many partitions OffsetFetch of all topics lists.
+func (w *world) listed(name string, version int16) (n int) {
+	w.t.Helper()
+	if version < 8 {
+		resp := get[*kmsg.OffsetFetchResponse](w.t, w.send(&kmsg.OffsetFetchRequest{Group: name}, version))
+		for _, t := range resp.Topics {
+			n += len(t.Partitions)
+		}
+		return n
+	}
+	resp := get[*kmsg.OffsetFetchResponse](w.t, w.send(&kmsg.OffsetFetchRequest{Groups: []kmsg.OffsetFetchRequestGroup{{Group: name}}}, version))
+	for _, t := range resp.Groups[0].Topics {
+		n += len(t.Partitions)
+	}
+	return n
+}
+
 // TestOffsetsOutliveATopicUntilKafkaHasSaidTwiceThatItIsGone.
 func TestOffsetsOutliveATopicUntilKafkaHasSaidTwiceThatItIsGone(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.TopicCheck = 20 * time.Second }).lead()
@@ -214,6 +231,10 @@ func TestANameThatHasPassedToAnotherTopic(t *testing.T) {
 	})
 	_, offset := fetched(t, w.fetch("g"))
 	require.EqualValues(t, -1, offset, "it is another topic's")
+	require.Zero(t, w.listed("g", 7), "nor is it listed, the new topic being known")
+	require.Zero(t, w.listed("g", 8))
+	require.Zero(t, w.listed("g", 10))
+	require.Zero(t, w.offsetsOf("g"))
 	byID := &kmsg.OffsetFetchRequest{Groups: []kmsg.OffsetFetchRequestGroup{
 		{Group: "g", Topics: []kmsg.OffsetFetchRequestGroupTopic{{TopicID: again.ID, Partitions: []int32{0}}}},
 	}}
@@ -223,6 +244,8 @@ func TestANameThatHasPassedToAnotherTopic(t *testing.T) {
 	require.Zero(t, commitCode(t, w.send(commitRequest("g", "", -1, "orders", 0, 1), 8)))
 	_, offset = fetched(t, w.fetch("g"))
 	require.EqualValues(t, 1, offset)
+	require.Equal(t, 1, w.listed("g", 8))
+	require.Equal(t, 1, w.offsetsOf("g"))
 	w.round(30 * time.Second)
 	w.round(30 * time.Second)
 	_, offset = fetched(t, w.fetch("g"))

@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/coordinatord/coordinatord/group"
+	"github.com/coordinatord/coordinatord/protocol"
 )
 
 // ErrNotLeading tells that this node does not coordinate groups at present, or could not prove that it does.
@@ -97,7 +98,7 @@ func (l *Loop) Group(ctx context.Context, name string) (d GroupDetail, ok bool, 
 		return group.Fetch{Req: id, Groups: []group.FetchGroup{{Group: name, MemberEpoch: -1, All: true}}}
 	}, func(res group.Result) group.Code {
 		g := &res.(group.FetchResult).Groups[0]
-		for _, t := range g.Topics {
+		for _, t := range protocol.Present(g.Topics, l.cfg.Topics) {
 			for _, p := range t.Partitions {
 				out.Offsets = append(out.Offsets, OffsetDetail{t.Topic, p.Partition, p.Offset, p.LeaderEpoch, p.Metadata})
 			}
