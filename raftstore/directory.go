@@ -62,7 +62,11 @@ func openDirectory(cfg *Config) (*directory, error) {
 	if d.lock, err = lockDirectory(cfg.Dir, unix.LOCK_EX); err != nil {
 		return nil, err
 	}
-	if err := d.identify(cfg); err != nil {
+	err = d.identify(cfg)
+	if err == nil {
+		err = checkRoom(cfg.Dir)
+	}
+	if err != nil {
 		d.close()
 		return nil, err
 	}

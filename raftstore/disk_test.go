@@ -2,6 +2,8 @@ package raftstore
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -36,6 +38,12 @@ func TestDiskFull(t *testing.T) {
 				require.NoError(t, unix.Mount("tmpfs", cfg.Dir, "tmpfs", unix.MS_REMOUNT, "size=100m"))
 			}
 			acked := fill(t, cfg, 0)
+			if kind == LogStoreBBolt {
+				_, err = Open(cfg, newModel())
+				require.ErrorIs(t, err, ErrNoRoom, "a start on the full disk says so and changes nothing")
+				require.ErrorContains(t, err, "a start needs 16 MiB, and ")
+				require.NoFileExists(t, filepath.Join(cfg.Dir, "room"))
+			}
 			require.NoError(t, unix.Mount("tmpfs", cfg.Dir, "tmpfs", unix.MS_REMOUNT, "size=400m"))
 			checkAcked(t, cfg, acked)
 		})
@@ -45,4 +53,20 @@ func TestDiskFull(t *testing.T) {
 		acked := fill(t, cfg, 20<<20)
 		checkAcked(t, cfg, acked)
 	})
+}
+
+// TestRoomWithoutPromise: where the file system cannot set room aside, it is written.
+func TestRoomWithoutPromise(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "room"))
+	require.NoError(t, err)
+	require.NoError(t, writeZeros(f, 3<<20+5))
+	info, err := f.Stat()
+	require.NoError(t, err)
+	require.Equal(t, int64(3<<20+5), info.Size())
+	require.NoError(t, f.Close())
+
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	require.NoError(t, err)
+	require.ErrorIs(t, writeZeros(full, 1), unix.ENOSPC)
+	require.NoError(t, full.Close())
 }
