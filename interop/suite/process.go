@@ -104,7 +104,10 @@ func (p *process) stop(ctx context.Context, within time.Duration) error {
 func (p *process) running() error {
 	select {
 	case <-p.proc.Done():
-		return fmt.Errorf("%s ended by itself: %w%s", p.name, p.proc.Err(), p.lastWords())
+		if err := p.proc.Err(); err != nil {
+			return fmt.Errorf("%s ended by itself: %w%s", p.name, err, p.lastWords())
+		}
+		return fmt.Errorf("%s ended by itself, with status 0%s", p.name, p.lastWords())
 	default:
 		return nil
 	}
