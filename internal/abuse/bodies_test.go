@@ -82,7 +82,7 @@ func TestBodiesCutShort(t *testing.T) {
 func TestMillionsOfElements(t *testing.T) {
 	d := startDev(t)
 	s := startSteady(t, d.Bootstrap)
-	before, err := d.Resident()
+	before, _, err := d.Resident()
 	require.NoError(t, err)
 	for _, length := range [][]byte{
 		binary.BigEndian.AppendUint32(nil, 1_000_000),
@@ -100,7 +100,7 @@ func TestMillionsOfElements(t *testing.T) {
 			}
 		})
 	}
-	after, err := d.Resident()
+	after, _, err := d.Resident()
 	require.NoError(t, err)
 	require.Less(t, after-before, int64(64<<20), "bytes of memory")
 	s.undisturbed(t)

@@ -52,7 +52,7 @@ func TestClientsThatNeverRead(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			rss, err := d.Resident()
+			rss, _, err := d.Resident()
 			require.NoError(t, err)
 			require.Less(t, rss, int64(bound), "bytes of memory")
 			s.undisturbed(t)
@@ -76,7 +76,7 @@ func TestIdleConnections(t *testing.T) {
 	n := 1000 * *scale
 	versions := load.Frame(kmsg.NewPtrApiVersionsRequest(), 1)
 	for _, say := range [][]byte{nil, versions, versions[:6]} {
-		before, err := d.Resident()
+		before, _, err := d.Resident()
 		require.NoError(t, err)
 		conns := make([]net.Conn, n)
 		for i := range conns {
@@ -90,7 +90,7 @@ func TestIdleConnections(t *testing.T) {
 				require.NoError(t, err)
 			}
 		}
-		after, err := d.Resident()
+		after, _, err := d.Resident()
 		require.NoError(t, err)
 		require.Less(t, (after-before)/int64(n), int64(32<<10), "bytes for each of %d connections", n)
 	}
@@ -127,7 +127,7 @@ func TestConnectionChurn(t *testing.T) {
 func TestPendingMembersAndGroups(t *testing.T) {
 	d := startDev(t)
 	s := startSteady(t, d.Bootstrap)
-	before, err := d.Resident()
+	before, _, err := d.Resident()
 	require.NoError(t, err)
 	c, err := load.Dial(d.Bootstrap)
 	require.NoError(t, err)
@@ -143,7 +143,7 @@ func TestPendingMembersAndGroups(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, load.CheckCommit(resp))
 	}
-	after, err := d.Resident()
+	after, _, err := d.Resident()
 	require.NoError(t, err)
 	require.Less(t, after-before, int64(*scale)*(64<<20), "bytes of memory")
 	s.undisturbed(t)

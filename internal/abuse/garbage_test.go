@@ -75,7 +75,7 @@ func TestRandomBytes(t *testing.T) {
 	d := startDev(t)
 	s := startSteady(t, d.Bootstrap)
 	rng := rand.New(rand.NewChaCha8([32]byte{1}))
-	before, err := d.Resident()
+	before, _, err := d.Resident()
 	require.NoError(t, err)
 	keys := []int16{0, 1, 2, 3, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 19, 22, 42, 47, 60, 75}
 	for i := range 1000 * *scale {
@@ -101,7 +101,7 @@ func TestRandomBytes(t *testing.T) {
 		}
 		_ = c.Close()
 	}
-	after, err := d.Resident()
+	after, _, err := d.Resident()
 	require.NoError(t, err)
 	require.Less(t, after-before, int64(64<<20), "bytes of memory")
 	s.undisturbed(t)

@@ -106,7 +106,7 @@ func TestSickKafka(t *testing.T) {
 	fetch.SetVersion(4)
 	opaque := load.Frame(fetch, 7)
 	s := startSteady(t, d.Bootstrap)
-	before, err := d.Resident()
+	before, _, err := d.Resident()
 	require.NoError(t, err)
 	for _, c := range []struct {
 		name  string
@@ -154,7 +154,7 @@ func TestSickKafka(t *testing.T) {
 			d.alive(t)
 		})
 	}
-	after, err := d.Resident()
+	after, _, err := d.Resident()
 	require.NoError(t, err)
 	require.Less(t, after-before, int64(256<<20), "bytes of memory")
 	require.Contains(t, d.log.String(), k.addr+" answered request", "a line that names the broker")

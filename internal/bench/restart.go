@@ -37,7 +37,7 @@ func restart(ctx context.Context, e *env) error {
 		return err
 	}
 	defer func() { d.Kill() }()
-	emptyHeap, emptyResident, err := memory(ctx, s, d)
+	empty, err := memory(ctx, s, d)
 	if err != nil {
 		return err
 	}
@@ -60,11 +60,11 @@ func restart(ctx context.Context, e *env) error {
 			return err
 		}
 	}
-	heap, resident, err := memory(ctx, s, d)
+	full, err := memory(ctx, s, d)
 	if err != nil {
 		return err
 	}
-	perHeap, perResident := float64(heap-emptyHeap)/offsets, float64(resident-emptyResident)/offsets
+	perHeap, perResident := float64(full.heap-empty.heap)/offsets, float64(full.resident-empty.resident)/offsets
 	e.table.add(row{what: fmt.Sprintf("kill -9 to ready with %.0f offsets, ms", offsets), ours: took.String(), target: "< 1000", holds: judge(took.median() < 1000)})
 	e.table.add(row{what: "live heap, bytes an offset", ours: fmt.Sprintf("%.1f", perHeap), target: "<= 48", holds: judge(perHeap <= 48)})
 	e.table.add(row{what: "resident memory, bytes an offset", ours: fmt.Sprintf("%.1f", perResident), target: "<= 160", holds: judge(perResident <= 160)})
@@ -152,26 +152,32 @@ func spotCheck(addr string, groups int) error {
 	return nil
 }
 
-// memory returns the live heap after a collection and the resident memory.
-func memory(ctx context.Context, s *proc.Server, d *proc.Daemon) (heap, resident int64, err error) {
+// footprint is what a process takes, in bytes.
+type footprint struct {
+	heap     int64 // live, after a collection
+	resident int64
+	own      int64 // resident without page cache
+}
+
+func memory(ctx context.Context, s *proc.Server, d *proc.Daemon) (f footprint, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.HTTP+"/debug/pprof/heap?gc=1&debug=1", nil)
 	if err != nil {
-		return 0, 0, err
+		return f, err
 	}
 	client := http.Client{Timeout: 30 * time.Second}
 	resp, err := client.Do(req)
 	if err != nil {
-		return 0, 0, err
+		return f, err
 	}
 	defer resp.Body.Close()
 	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
 		if text, ok := strings.CutPrefix(lines.Text(), "# HeapAlloc = "); ok {
-			if heap, err = strconv.ParseInt(text, 10, 64); err != nil {
-				return 0, 0, err
+			if f.heap, err = strconv.ParseInt(text, 10, 64); err != nil {
+				return f, err
 			}
-			resident, err = d.Resident()
-			return heap, resident, err
+			f.resident, f.own, err = d.Resident()
+			return f, err
 		}
 	}
-	return 0, 0, errors.New("no HeapAlloc in the heap profile")
+	return f, errors.New("no HeapAlloc in the heap profile")
 }

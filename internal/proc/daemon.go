@@ -110,17 +110,26 @@ func (d *Daemon) CPU() (time.Duration, error) {
 	return time.Duration(utime+stime) * time.Second / ticksPerSecond, errors.Join(err1, err2)
 }
 
-// Resident returns the resident memory in bytes.
-func (d *Daemon) Resident() (int64, error) {
+// Resident returns the resident memory in bytes: all of it, and the part of it that is the process's own. The rest is page
+// cache, seen through the mappings of the log and of the materialised copy.
+func (d *Daemon) Resident() (all, own int64, err error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.Pid()))
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	for line := range strings.Lines(string(b)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kb, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-			return kb << 10, err
+		for field, to := range map[string]*int64{"VmRSS:": &all, "RssAnon:": &own} {
+			if rest, ok := strings.CutPrefix(line, field); ok {
+				kb, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+				if err != nil {
+					return 0, 0, err
+				}
+				*to = kb << 10
+			}
 		}
 	}
-	return 0, errors.New("no VmRSS in the process status")
+	if all == 0 || own == 0 {
+		return 0, 0, errors.New("no resident memory in the process status")
+	}
+	return all, own, nil
 }
