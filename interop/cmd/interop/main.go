@@ -46,7 +46,7 @@ func main() {
 	flag.StringVar(&o.clients, "clients", ".", "a regular expression of the clients to run")
 	flag.StringVar(&o.kinds, "scenarios", "", "the scenarios to run, of dynamic,static; default both, with --quick dynamic")
 	flag.BoolVar(&o.tools, "tools", true, "compare Kafka's command line tools too")
-	flag.IntVar(&o.parallel, "parallel", 0, "how many scenarios run at once; default 5, with --quick 3 (they mostly wait)")
+	flag.IntVar(&o.parallel, "parallel", 3, "how many scenarios run at once; more than two cores can start in time make members late")
 	flag.IntVar(&o.brokers, "brokers", 0, "how many brokers are behind the daemons; default 3, with --quick 1")
 	flag.StringVar(&o.binary, "binary", "", "the daemon to run; built from the source by default")
 	flag.StringVar(&o.logs, "logs", "", "where logs go; default a temporary directory, kept when something fails")
@@ -55,12 +55,6 @@ func main() {
 		given := false
 		flag.Visit(func(f *flag.Flag) { given = given || f.Name == "control" })
 		o.control = o.control && given
-	}
-	if o.parallel == 0 {
-		o.parallel = 5
-		if o.quick {
-			o.parallel = 3
-		}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	bad, err := run(ctx, o)
