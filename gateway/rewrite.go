@@ -105,20 +105,12 @@ func (d *Directory) rewriteDescribeCluster(version int16, body []byte) ([]byte, 
 		return resp.AppendTo(nil), nil
 	}
 	table := d.Table()
-	kept := resp.Brokers[:0]
-	for _, b := range resp.Brokers {
-		host, port, ok := table.Advertised(b.NodeID)
-		if !ok {
-			d.warnNoPort(b.NodeID)
-			continue
-		}
-		b.Host, b.Port = host, port
-		kept = append(kept, b)
-	}
-	resp.Brokers = kept
+	resp.Brokers = advertised(d, table, resp.Brokers, func(b *kmsg.DescribeClusterResponseBroker) (int32, *string, *int32) {
+		return b.NodeID, &b.Host, &b.Port
+	})
 	other := int32(-1)
-	if len(kept) > 0 {
-		other = kept[0].NodeID
+	if len(resp.Brokers) > 0 {
+		other = resp.Brokers[0].NodeID
 	}
 	resp.ControllerID = reachableController(table, resp.ControllerID, other)
 	return resp.AppendTo(nil), nil
@@ -146,4 +138,20 @@ func reachableController(table *Table, id, other int32) int32 {
 		return id
 	}
 	return other
+}
+
+// advertised gives brokers the addresses that clients are told, in place, and leaves out those that have no port.
+func advertised[B any](d *Directory, table *Table, brokers []B, fields func(*B) (id int32, host *string, port *int32)) []B {
+	kept := brokers[:0]
+	for i := range brokers {
+		id, host, port := fields(&brokers[i])
+		toldHost, toldPort, ok := table.Advertised(id)
+		if !ok {
+			d.warnNoPort(id)
+			continue
+		}
+		*host, *port = toldHost, toldPort
+		kept = append(kept, brokers[i])
+	}
+	return kept
 }

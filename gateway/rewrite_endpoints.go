@@ -53,16 +53,9 @@ func (d *Directory) rewriteProduce(version int16, body []byte) ([]byte, error) {
 		return nil, err
 	}
 	table := d.Table()
-	kept := resp.Brokers[:0]
-	for _, b := range resp.Brokers {
-		if host, port, ok := table.Advertised(b.NodeID); ok {
-			b.Host, b.Port = host, port
-			kept = append(kept, b)
-		} else {
-			d.warnNoPort(b.NodeID)
-		}
-	}
-	resp.Brokers = kept
+	resp.Brokers = advertised(d, table, resp.Brokers, func(b *kmsg.ProduceResponseBroker) (int32, *string, *int32) {
+		return b.NodeID, &b.Host, &b.Port
+	})
 	for i := range resp.Topics {
 		for j := range resp.Topics[i].Partitions {
 			l := &resp.Topics[i].Partitions[j].CurrentLeader
@@ -111,16 +104,9 @@ func (d *Directory) rewriteFetch(version int16, body []byte) ([]byte, error) {
 		return nil, err
 	}
 	table := d.Table()
-	kept := resp.Brokers[:0]
-	for _, b := range resp.Brokers {
-		if host, port, ok := table.Advertised(b.NodeID); ok {
-			b.Host, b.Port = host, port
-			kept = append(kept, b)
-		} else {
-			d.warnNoPort(b.NodeID)
-		}
-	}
-	resp.Brokers = kept
+	resp.Brokers = advertised(d, table, resp.Brokers, func(b *kmsg.FetchResponseBroker) (int32, *string, *int32) {
+		return b.NodeID, &b.Host, &b.Port
+	})
 	for i := range resp.Topics {
 		for j := range resp.Topics[i].Partitions {
 			l := &resp.Topics[i].Partitions[j].CurrentLeader

@@ -126,20 +126,12 @@ func (d *Directory) decodeMetadata(table *Table, version int16, body []byte) ([]
 	if err := decode(resp, version, body); err != nil {
 		return nil, err
 	}
-	kept := resp.Brokers[:0]
-	for _, b := range resp.Brokers {
-		host, port, ok := table.Advertised(b.NodeID)
-		if !ok {
-			d.warnNoPort(b.NodeID)
-			continue
-		}
-		b.Host, b.Port = host, port
-		kept = append(kept, b)
-	}
-	resp.Brokers = kept
+	resp.Brokers = advertised(d, table, resp.Brokers, func(b *kmsg.MetadataResponseBroker) (int32, *string, *int32) {
+		return b.NodeID, &b.Host, &b.Port
+	})
 	other := int32(-1)
-	if len(kept) > 0 {
-		other = kept[0].NodeID
+	if len(resp.Brokers) > 0 {
+		other = resp.Brokers[0].NodeID
 	}
 	resp.ControllerID = reachableController(table, resp.ControllerID, other)
 	maskLeaders(table, resp)
